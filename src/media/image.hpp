@@ -56,6 +56,13 @@ ImageHeader read_image_header(std::string_view bytes, ImageOptions const& option
 /// Decodes to RGB: EXIF orientation, alpha over white, 16 bit scaled, first frame of an animation.
 Image decode_image(std::string_view bytes, ImageOptions const& options);
 
+/// Reads only as much of the source as its header needs; a file is not loaded.
+ImageHeader probe_image(ImageSource const& source, ImageOptions const& options);
+
+/// The rule under target_size: sides rounded to multiples of `factor` (halves to even, at least
+/// one), then both scaled when their product leaves [min_pixels, max_pixels].
+/// Throws Error (exit 3) when the aspect ratio exceeds 200 or a side would become 0.
+ImageSize fit_size(ImageSize size, std::int32_t factor, double min_pixels, double max_pixels);
 /// The size to which a picture is resized: multiples of 32 within the token limits
 /// (qwen-vl-utils' rule, `rule: reranker` of the reference). Throws Error (exit 3) when the aspect
 /// ratio exceeds 200 or a side would become 0.
@@ -65,7 +72,7 @@ Grid grid_of(ImageSize resized);
 /// Bit-equal to Pillow <= 12's BICUBIC: antialiased, 22-bit fixed point, columns then rows.
 Image resize_bicubic(Image const& image, ImageSize size);
 
-/// Decoded and resized in one step, with what was seen on the way.
+/// Decoded and resized in one step, with what was seen on the way. Errors name the path.
 struct LoadedImage {
   ImageSize source_size;
   Image resized;

@@ -8,7 +8,7 @@ namespace vlrerank {
 
 /// A picture: a file, or the bytes of one (base64, data: URI or {"bytes"} in the row).
 struct ImageSource {
-  std::string path;   ///< absolute or relative to the working directory; empty when `bytes` holds it
+  std::string path;  ///< absolute or relative to the working directory; empty when `bytes` holds it
   std::string bytes;  ///< an encoded image file
   friend bool operator==(ImageSource const&, ImageSource const&) = default;
 };

@@ -56,5 +56,27 @@ build_jobs() {
   echo "$cores"
 }
 
+# Compiles through ccache where it is, with settings that let it serve a clone in another folder.
+use_ccache() {
+  have ccache || return 0
+  export CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_CUDA_COMPILER_LAUNCHER=ccache
+  export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
+}
+
+# build_quietly FOLDER [TARGET...]: progress on a terminal; elsewhere only what went wrong.
+build_quietly() {
+  local folder=$1 options=()
+  shift
+  (($# == 0)) || options=(--target "$@")
+  if [[ -t 1 ]]; then
+    cmake --build "$folder" -j "$(build_jobs)" "${options[@]}"
+  elif ! cmake --build "$folder" -j "$(build_jobs)" "${options[@]}" >"$folder/build.log" 2>&1; then
+    grep -nE -A12 '(error|Error|FAILED|undefined reference)' "$folder/build.log" | head -n 120
+    die "the build failed" "see $folder/build.log"
+  else
+    say "   $(grep -cE '^\[[0-9]+/' "$folder/build.log" || true) steps, log in $folder/build.log"
+  fi
+}
+
 # mpirun refuses root unless told twice; containers and CI are root.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

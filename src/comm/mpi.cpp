@@ -4,8 +4,10 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 
 #include "comm/communicator.hpp"
 #include "core/handle.hpp"
@@ -177,6 +179,10 @@ void MpiEnvironment::abort(Exit code, char const* reason) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Get_processor_name(host, &length);
   std::fflush(stdout);
+  // An error that all ranks meet (a missing model) is told once: the lowest rank prints and ends
+  // the others while they wait here. One that a single rank meets is told after this short wait.
+  if (rank > 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(300 + 10 * std::min(rank, 70)));
   std::fprintf(stderr, "vlrerank: rank %d on %s: %s\n", rank, host, reason);
   std::fflush(stderr);
   MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));

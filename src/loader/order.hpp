@@ -31,8 +31,9 @@ std::vector<std::int64_t> epoch_order(std::int64_t rows, std::uint64_t seed, std
 
 /// At most `max_positives` of the documents labelled 0.5 or more and `max_negatives` of the
 /// others, as ascending indices into `labels`, positives first.
-std::vector<std::int32_t> choose_documents(std::span<float const> labels, std::int32_t max_positives,
-                                           std::int32_t max_negatives, std::uint64_t seed,
-                                           std::int64_t epoch, std::int64_t row);
+std::vector<std::int32_t> choose_documents(std::span<float const> labels,
+                                           std::int32_t max_positives, std::int32_t max_negatives,
+                                           std::uint64_t seed, std::int64_t epoch,
+                                           std::int64_t row);
 
 }  // namespace vlrerank

@@ -49,7 +49,8 @@ class Packer {
   PackedBatch finish() {
     auto const tokens = static_cast<std::int64_t>(ids_.size());
     batch_.ids = tensor(ids_);
-    batch_.positions = at::stack({tensor(positions_[0]), tensor(positions_[1]), tensor(positions_[2])});
+    batch_.positions =
+        at::stack({tensor(positions_[0]), tensor(positions_[1]), tensor(positions_[2])});
     batch_.token_key = tensor(keys_);
     if (static_cast<std::int64_t>(kv_index_.size()) != tokens) batch_.kv_index = tensor(kv_index_);
     batch_.cu_q_device = at::tensor(batch_.cu_q, at::kInt);
@@ -86,7 +87,8 @@ class Packer {
 
   static at::Tensor tensor(std::vector<std::int64_t> const& values) {
     auto out = at::empty({static_cast<std::int64_t>(values.size())}, at::kLong);
-    if (!values.empty()) std::memcpy(out.data_ptr(), values.data(), values.size() * sizeof(values[0]));
+    if (!values.empty())
+      std::memcpy(out.data_ptr(), values.data(), values.size() * sizeof(values[0]));
     return out;
   }
 
@@ -114,10 +116,11 @@ class Packer {
       for (std::size_t axis = 0; axis < 3; ++axis)
         positions_[axis].push_back(source.positions[axis][static_cast<std::size_t>(i)]);
       ids_.push_back(id);
-      auto const document = i < source.row.prefix_end ? prefix_document
-                                                      : static_cast<std::uint64_t>(source.document);
-      keys_.push_back(static_cast<std::int64_t>(
-          mix(mix(static_cast<std::uint64_t>(source.number), document), static_cast<std::uint64_t>(i))));
+      auto const document =
+          i < source.row.prefix_end ? prefix_document : static_cast<std::uint64_t>(source.document);
+      keys_.push_back(
+          static_cast<std::int64_t>(mix(mix(static_cast<std::uint64_t>(source.number), document),
+                                        static_cast<std::uint64_t>(i))));
     }
     for (auto t = before.begin; t < before.end; ++t) kv_index_.push_back(t);
     for (auto t = run.begin; t < run.end; ++t) kv_index_.push_back(t);

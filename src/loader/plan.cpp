@@ -134,8 +134,9 @@ StepPlan TrainPlan::step(std::int64_t step, int rank, int ranks) const {
     piece.row = order_[static_cast<std::size_t>(i)];
     indices.push_back(data_.index(piece.row));
     auto const& index = indices.back();
-    piece.documents = choose_documents(index.labels, settings_.max_positives, settings_.max_negatives,
-                                       settings_.seed, plan.epoch, piece.row);
+    piece.documents =
+        choose_documents(index.labels, settings_.max_positives, settings_.max_negatives,
+                         settings_.seed, plan.epoch, piece.row);
     piece.tokens = piece_tokens(index, piece.documents, settings_.share_prefix);
     piece.patches = index.patches;
     losses.push_back(losses_of(piece, index.labels, settings_));

@@ -29,8 +29,8 @@ struct StepPlan {
   std::int64_t epoch = 0;  // 0-based
   std::int64_t rows = 0;
   std::int64_t documents = 0;
-  double progress = 0;             // epochs done after this step
-  std::vector<MicroBatch> mine;    // of the rank asked for; may be empty
+  double progress = 0;           // epochs done after this step
+  std::vector<MicroBatch> mine;  // of the rank asked for; may be empty
 };
 
 struct PlanSettings {

@@ -3,6 +3,7 @@
 # torch wheel into .deps/site. Knows what is there already; a second run takes under a second.
 #   --tests        also GoogleTest and the Python packages that the tests compare us with
 #   --no-install   install nothing, only say what is missing (exit 1 if anything is)
+#   --list         print the packages' names; the same on Debian 12 and Ubuntu 24.04
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "$0")/common.sh"
@@ -40,19 +41,24 @@ cuda_wheels=(
   "libnvshmem_host.so.3 nvidia-nvshmem-cu13==3.4.5"
 )
 
-install=yes tests=no
+install=yes tests=no list=no
 for argument in "$@"; do
   case $argument in
     --tests) tests=yes ;;
     --no-install) install=no ;;
+    --list) list=yes ;;
     -h | --help)
-      sed -n '2,5s/^# \{0,1\}//p' "$0"
+      sed -n '2,6s/^# \{0,1\}//p' "$0"
       exit 0
       ;;
-    *) die "unknown option $argument" "scripts/setup.sh [--tests] [--no-install]" ;;
+    *) die "unknown option $argument" "scripts/setup.sh [--tests] [--no-install] [--list]" ;;
   esac
 done
 [[ $tests == no ]] || packages+=("${test_packages[@]}")
+if [[ $list == yes ]]; then
+  printf '%s\n' "${packages[@]}"
+  exit 0
+fi
 
 missing=()  # one line each, for --no-install
 

@@ -23,7 +23,8 @@ struct EncodeOptions {
   std::int32_t max_length = 4096;  ///< tokens of one pair
   Truncation truncation = Truncation::document;
   AddedTokens special_strings = AddedTokens::plain;
-  std::string instruction = "Given a search query, retrieve relevant candidates that answer the query.";
+  std::string instruction =
+      "Given a search query, retrieve relevant candidates that answer the query.";
   std::string system =
       "Judge whether the Document meets the requirements based on the Query and the Instruct "
       "provided. Note that the answer can only be \"yes\" or \"no\".";
@@ -32,6 +33,8 @@ struct EncodeOptions {
 /// Ids of the tokens that the prompt is made of; all looked up in the tokenizer, never assumed.
 struct PromptIds {
   explicit PromptIds(Tokenizer const& tokenizer);
+  std::int32_t im_start = 0;
+  std::int32_t im_end = 0;
   std::int32_t image_pad = 0;
   std::int32_t video_pad = 0;
   std::int32_t vision_start = 0;
@@ -57,9 +60,9 @@ struct EncodedPair {
 
 /// One query with its documents.
 struct EncodedRow {
-  std::vector<EncodedPair> pairs;      ///< one a document, in the sample's order
-  std::vector<MediumGrid> media;       ///< the row's media: the query's, then document by document
-  std::int32_t prefix_end = 0;         ///< leading tokens (and media) equal in all pairs; 0 if one pair
+  std::vector<EncodedPair> pairs;  ///< one a document, in the sample's order
+  std::vector<MediumGrid> media;   ///< the row's media: the query's, then document by document
+  std::int32_t prefix_end = 0;     ///< leading tokens (and media) equal in all pairs; 0 if one pair
   std::int64_t line = 0;
 };
 
@@ -67,12 +70,16 @@ struct EncodedRow {
 std::vector<Part const*> media_of(Sample const& sample);
 
 /// @param media  grids of media_of(sample), in that order
-/// Throws Error (exit 3) when the media alone exceed max_length.
-EncodedRow encode_row(Sample const& sample, std::vector<MediumGrid> media, Tokenizer const& tokenizer,
-                      PromptIds const& prompt_ids, EncodeOptions const& options);
+/// Throws Error (exit 3) whose summary() is the reason: in document mode when what must not be cut
+/// (media, instruction, template) exceeds max_length, and when parsed user text holds a pad token.
+/// Script mode keeps every special id as the script does: its result can exceed max_length.
+EncodedRow encode_row(Sample const& sample, std::vector<MediumGrid> media,
+                      Tokenizer const& tokenizer, PromptIds const& prompt_ids,
+                      EncodeOptions const& options);
 
 /// 3-D rotary positions (reference README, "Positions"): text counts up on all axes, a picture of
-/// h x w merged tokens takes t = s, y = s + row, x = s + column, the next token is at s + max(h, w).
+/// h x w merged tokens takes t = s, y = s + row, x = s + column, the next token is at s + max(h,
+/// w).
 /// @return  [3][ids.size()]: temporal, height, width
 std::array<std::vector<std::int32_t>, 3> rope_positions(std::vector<std::int32_t> const& ids,
                                                         std::vector<Grid> const& grids,

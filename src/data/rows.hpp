@@ -13,15 +13,18 @@ namespace vlrerank {
 enum class Duplicates { drop, keep };
 
 struct RowOptions {
-  std::string image_root;              ///< relative media paths are resolved here; "": the file's folder
-  std::string image_tag = "<image>";   ///< placeholder of a picture inside text
+  std::string image_root;  ///< relative media paths are resolved here; "": the file's folder
+  std::string image_tag = "<image>";  ///< placeholder of a picture inside text
   std::string video_tag = "<video>";
   Duplicates duplicates = Duplicates::drop;  ///< equal documents, positives listed as negatives
+  bool labels_required = true;               ///< false: documents without a label get 0 (score)
 };
 
 struct ParsedRow {
   Sample sample;
   std::vector<std::string> warnings;
+  std::int32_t conflicts = 0;   ///< documents listed as positive and as negative
+  std::int32_t duplicates = 0;  ///< further copies of a document with the same label
 };
 
 /// Parses one line. Throws Error (exit 3) whose summary() is the reason, without file and line.

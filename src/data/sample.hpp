@@ -26,11 +26,11 @@ struct Document {
 struct Sample {
   std::string instruction;  ///< empty: the run's --instruction
   Side query;
-  std::vector<Document> documents;  ///< positives first, in the row's order within each list
+  std::vector<Document> documents;  ///< the row's order; forms with two lists: positives first
   std::string id;                   ///< the row's own id, may be empty
   std::string file;                 ///< where the row came from
   std::int64_t line = 0;            ///< 1-based line of `file`
-  std::string form;                 ///< "ms-swift", "ms-swift-3", "flagembedding", "mteb", "qwen", "pair"
+  std::string form;  ///< "ms-swift", "ms-swift-3", "flagembedding", "mteb", "qwen", "pair"
 };
 
 }  // namespace vlrerank

@@ -28,15 +28,26 @@ have() { command -v "$1" >/dev/null 2>&1; }
 # in this shell, with errexit in force: call it as a plain statement, never behind `if` or `||`.
 stage_names=()
 stage_seconds=()
+stage_open=''
 stage() {
   local name=$1 began=$SECONDS
   shift
+  stage_open=$name
   printf '%s== %s%s\n' "$bold" "$name" "$plain"
   "$@"
+  stage_open=''
   stage_names+=("$name")
   stage_seconds+=($((SECONDS - began)))
   printf '%s   %s: %d s%s\n' "$dim" "$name" $((SECONDS - began)) "$plain"
 }
+
+# A script that ends inside a stage names it last.
+end_of_script() {
+  local code=$?
+  ((code == 0)) || [[ -z $stage_open ]] ||
+    printf '%s%s: "%s" failed (exit %d) after %d s%s\n' "$red" "${0##*/}" "$stage_open" "$code" "$SECONDS" "$plain" >&2
+}
+trap end_of_script EXIT
 
 # The times of all stages so far, as a table.
 stage_table() {

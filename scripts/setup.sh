@@ -138,8 +138,9 @@ pip_install() {
 
 # ---- LibTorch -----------------------------------------------------------------------------------
 
-# Every library of the wheel is there and as large as the wheel's own list says.
+# A LibTorch that the user names, or ours: every library is there and as large as the wheel's list says.
 have_torch() {
+  [[ -z ${VLRERANK_TORCH_DIR:-} || ! -f $VLRERANK_TORCH_DIR/include/ATen/core/Tensor.h ]] || return 0
   local record=$site/torch-$torch_version.dist-info/RECORD
   [[ -f $record && -f $site/torch/include/ATen/core/Tensor.h ]] || return 1
   [[ -f $site/nvidia/cu13/lib/libcudart.so.13 && -f $site/nvidia/cu13/lib/libcupti.so.13 ]] || return 1

@@ -9,6 +9,7 @@
 
 #include "core/handle.hpp"
 #include "io/files.hpp"
+#include "io/seal.hpp"
 
 namespace vlrerank::hdf5 {
 namespace {
@@ -160,8 +161,8 @@ Array read_array(hid_t id, std::string const& name, std::uint64_t file_bytes,
     array.shape.push_back(shape[i]);
   }
   if (bytes == 0) return array;
+  require(H5Dget_storage_size(id) == bytes, "was never written");
   haddr_t const offset = H5Dget_offset(id);
-  require(offset != HADDR_UNDEF, "was never written");
   require(offset <= file_bytes && bytes <= file_bytes - offset, "ends behind its file");
   array.offset = offset;
   return array;
@@ -255,6 +256,7 @@ void create(std::filesystem::path const& path, Layout& layout) {
 #endif
   Properties creation(VLR_HDF5_WRITE(H5Pcreate(H5P_FILE_CREATE)));
   VLR_HDF5_WRITE(H5Pset_obj_track_times(creation.get(), 0));
+  VLR_HDF5_WRITE(H5Pset_userblock(creation.get(), seal_bytes));
   hid_t const file =
       VLR_HDF5_WRITE(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()));
 
@@ -265,10 +267,14 @@ void create(std::filesystem::path const& path, Layout& layout) {
     throw;
   }
   VLR_HDF5_WRITE(H5Fclose(file));  // not by an owner: here the last bytes can fail
+  std::vector<Extent> arrays;
+  for (auto const& array : layout.arrays) arrays.push_back({array.offset, array.bytes()});
+  write_seal(path, std::move(arrays));
 }
 
 Layout open(std::filesystem::path const& path) {
-  auto const file_bytes = InputFile(path).size();  // also: readable, and no FIFO
+  check_seal(path);
+  auto const file_bytes = InputFile(path).size();
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   Properties access(VLR_HDF5_READ(H5Pcreate(H5P_FILE_ACCESS)));
 #if H5_VERSION_GE(1, 10, 7)

@@ -54,8 +54,8 @@ struct Layout {
 void create(std::filesystem::path const& path, Layout& layout);
 
 /// Reads the structure of a flat file. Throws Error (exit 3) naming the file and the object when
-/// it is not HDF5, is cut, or holds anything but contiguous arrays of the types above within the
-/// file's size.
+/// it is not of ours, is cut or damaged (io/seal.hpp), or holds anything but contiguous arrays of
+/// the types above within the file's size.
 Layout open(std::filesystem::path const& path);
 
 /// HDF5's version: of the header we were built with, and of the library that runs.

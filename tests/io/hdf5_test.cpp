@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "io/files.hpp"
+#include "io/seal.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace vlrerank {
@@ -109,8 +110,12 @@ TEST(Hdf5, RefusesWhatIsNotHdf5) {
   hdf5::create(folder / "cut.h5", layout);
   fs::resize_file(folder / "cut.h5", fs::file_size(folder / "cut.h5") / 2);
 
-  for (auto const* name : {"empty.h5", "text.h5", "cut.h5"})
-    EXPECT_NE(refusal(folder / name).find("not an HDF5 file, or it is cut"), std::string::npos);
+  auto other = H5Fcreate((folder / "other.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  H5Fclose(other);
+
+  for (auto const* name : {"empty.h5", "text.h5", "other.h5"})
+    EXPECT_NE(refusal(folder / name).find("was not written by vlrerank"), std::string::npos);
+  EXPECT_NE(refusal(folder / "cut.h5").find("bytes, it was written with"), std::string::npos);
   EXPECT_NE(refusal(folder.path()), "");
   EXPECT_NE(refusal(folder / "none.h5").find("No such file"), std::string::npos);
 }
@@ -119,9 +124,13 @@ TEST(Hdf5, RefusesForeignStructuresByName) {
   TemporaryFolder const folder;
   auto const path = folder / "foreign.h5";
   auto const make = [&](auto fill) {
-    hid_t const file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t const list = H5Pcreate(H5P_FILE_CREATE);
+    H5Pset_userblock(list, hdf5::seal_bytes);
+    hid_t const file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, list, H5P_DEFAULT);
+    H5Pclose(list);
     fill(file);
     H5Fclose(file);
+    hdf5::write_seal(path, {});  // else HDF5 would not even see it
     return refusal(path);
   };
   hsize_t const size = 64;

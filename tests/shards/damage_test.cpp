@@ -178,7 +178,11 @@ TEST(ForeignFile, IsRefusedByName) {
   auto const path = folder / "x.h5";
   hid_t const file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
   H5Fclose(file);
-  EXPECT_TRUE(contains(refusal(path), "is not a shard of vlrerank"));
+  EXPECT_TRUE(contains(refusal(path), "was not written by vlrerank"));
+
+  hdf5::Layout other{{{"a", hdf5::Type::i32, {3}, 0}}, {{"format", "something", ""}}};
+  hdf5::create(path, other);
+  EXPECT_TRUE(contains(refusal(path), "is not a shard of vlrerank but something"));
 
   hdf5::Layout newer{{}, {{"format", "vlrerank-shard", ""}, {"version", std::int64_t{2}, ""}}};
   hdf5::create(path, newer);

@@ -117,15 +117,14 @@ void forge(std::filesystem::path const& path, shards::Index const& index,
   change(layout);
   AtomicFile file(path);
   hdf5::create(file.temporary(), layout);
-  shards::for_each_array(index, [&](char const* name, auto const& values, unsigned) {
+  auto const fill = [&](char const* name, std::span<std::byte const> bytes) {
     if (auto const* array = layout.array(name); array != nullptr)
-      file.write_at(array->offset,
-                    std::as_bytes(std::span(values))
-                        .first(std::min<std::size_t>(array->bytes(),
-                                                     std::as_bytes(std::span(values)).size())));
+      file.write_at(array->offset, bytes.first(std::min(bytes.size(), array->bytes())));
+  };
+  shards::for_each_array(index, [&](char const* name, auto const& values, unsigned) {
+    fill(name, std::as_bytes(std::span(values)));
   });
-  if (auto const* array = layout.array("tokens"); array != nullptr)
-    file.write_at(array->offset, std::as_bytes(std::span(tokens)));
+  fill("tokens", std::as_bytes(std::span(tokens)));
   for (auto const& [offset, bytes] : pieces)
     file.write_at(layout.array("pixels")->offset + offset, std::as_bytes(std::span(bytes)));
   file.commit(Durability::cached);

@@ -1,5 +1,6 @@
-// media/gif.cpp -- the first frame of a GIF through giflib, placed on its canvas.
-// What the frame does not cover is transparent. This is the only file that includes gif_lib.h.
+// media/gif.cpp -- the first frame of a GIF through giflib, placed on its canvas. What the frame
+// does not cover is transparent if the frame has a transparent colour, else the background colour.
+// This is the only file that includes gif_lib.h.
 #include <gif_lib.h>
 
 #include <algorithm>
@@ -108,6 +109,9 @@ Raster decode_gif(std::string_view bytes, ImageSize size) {
             "damaged GIF: its first frame is empty or lies off the canvas", replace_picture);
   auto const colours = colours_of(gif, transparent);
   auto raster = make_raster(size, 4);
+  auto const background = std::size_t{4} * static_cast<std::uint8_t>(gif->SBackGroundColor);
+  for (std::size_t at = 0; transparent < 0 && at < raster.pixels.size(); at += 4)
+    std::memcpy(&raster.pixels[at], &colours[background], 4);
   std::vector<GifPixelType> line(static_cast<std::size_t>(frame.Width));
   for (auto const y : row_order(frame.Height, frame.Interlace)) {
     check(gif, DGifGetLine(gif, line.data(), frame.Width));

@@ -125,15 +125,22 @@ void free_image(TIFFRGBAImage* image) noexcept {
   TIFFRGBAImageEnd(image);
 }
 
-/// libtiff multiplies colours by alpha, so white only has to fill what alpha leaves.
-Raster over_white(std::vector<std::uint32_t> const& pixels, ImageSize size) {
+/// Whether libtiff leaves straight alpha as it is: it multiplies colours by it, but not grey.
+bool keeps_straight_alpha(TIFFRGBAImage const& image) {
+  return image.alpha == EXTRASAMPLE_UNASSALPHA && (image.photometric == PHOTOMETRIC_MINISBLACK ||
+                                                   image.photometric == PHOTOMETRIC_MINISWHITE);
+}
+
+/// White shows where alpha leaves it.
+Raster over_white(std::vector<std::uint32_t> const& pixels, ImageSize size, bool straight) {
   auto raster = make_raster(size, 3);
   auto* out = raster.pixels.data();
   for (auto const pixel : pixels) {
-    auto const white = 255u - TIFFGetA(pixel);
-    *out++ = static_cast<std::uint8_t>(std::min(255u, TIFFGetR(pixel) + white));
-    *out++ = static_cast<std::uint8_t>(std::min(255u, TIFFGetG(pixel) + white));
-    *out++ = static_cast<std::uint8_t>(std::min(255u, TIFFGetB(pixel) + white));
+    auto const alpha = TIFFGetA(pixel);
+    for (auto const value : {TIFFGetR(pixel), TIFFGetG(pixel), TIFFGetB(pixel)}) {
+      auto const covered = straight ? (value * alpha + 127) / 255 : value;
+      *out++ = static_cast<std::uint8_t>(std::min(255u, covered + 255 - alpha));
+    }
   }
   return raster;
 }
@@ -160,7 +167,7 @@ Raster decode_tiff(std::string_view bytes, ImageSize size) {
   image.req_orientation = image.orientation;  // as stored: turning is media/image.cpp's business
   std::vector<std::uint32_t> pixels(static_cast<std::size_t>(width) * height);
   if (TIFFRGBAImageGet(&image, pixels.data(), width, height) == 0) fail(memory);
-  return over_white(pixels, size);
+  return over_white(pixels, size, keeps_straight_alpha(image));
 }
 
 }  // namespace vlrerank

@@ -197,7 +197,11 @@ TEST(Tiff, CompressionsAndAlpha) {
   auto const premultiplied =
       encode_tiff({.size = {1, 1}, .samples = 4, .extra = 1, .rows = {20, 0, 51, 51}});
 
+  auto const grey =
+      encode_tiff({.size = {1, 1}, .samples = 2, .photometric = 1, .extra = 2, .rows = {100, 51}});
+
   EXPECT_EQ(decode_image(straight, {}).rgb, (Bytes{224, 204, 255}));
+  EXPECT_EQ(decode_image(grey, {}).rgb, (Bytes{224, 224, 224}));
   EXPECT_EQ(decode_image(premultiplied, {}).rgb, (Bytes{224, 204, 255}));
 }
 

@@ -83,6 +83,7 @@ inside() {
   unshare --mount --propagation private bash -c '
     set -e
     mount -t proc proc "$0/proc"
+    mount -t sysfs -o ro sysfs "$0/sys"
     mount -t tmpfs tmpfs "$0/dev/shm"
     mount -t devpts devpts "$0/dev/pts"
     exec chroot "$0" /usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 \

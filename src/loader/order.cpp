@@ -1,4 +1,4 @@
-// loader/order.cpp -- keyed random numbers, the epoch's permutation, the choice of negatives.
+// loader/order.cpp -- the epoch's permutation and the choice of negatives.
 #include "loader/order.hpp"
 
 #include <algorithm>
@@ -6,15 +6,6 @@
 
 namespace vlrerank {
 namespace {
-
-constexpr std::uint64_t golden_gamma = 0x9e3779b97f4a7c15ULL;
-
-/// SplitMix64's finaliser (Steele, Lea, Flood 2014, variant 13).
-std::uint64_t finalise(std::uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
-}
 
 /// Moves `count` random elements of `indices` to its front and sorts them.
 void keep_some(std::vector<std::int32_t>& indices, std::int32_t count, KeyedRandom& random) {
@@ -27,28 +18,6 @@ void keep_some(std::vector<std::int32_t>& indices, std::int32_t count, KeyedRand
 }
 
 }  // namespace
-
-std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
-  return finalise(a + golden_gamma * (b + 1));
-}
-
-KeyedRandom::KeyedRandom(std::uint64_t seed, std::uint64_t a, std::uint64_t b)
-    : state_(mix(mix(finalise(seed), a), b)) {}
-
-std::uint64_t KeyedRandom::next() {
-  state_ += golden_gamma;
-  return finalise(state_);
-}
-
-std::uint64_t KeyedRandom::below(std::uint64_t bound) {
-  __extension__ using Wide = unsigned __int128;
-  Wide product = Wide{next()} * bound;
-  if (static_cast<std::uint64_t>(product) < bound) {
-    std::uint64_t const threshold = (0 - bound) % bound;
-    while (static_cast<std::uint64_t>(product) < threshold) product = Wide{next()} * bound;
-  }
-  return static_cast<std::uint64_t>(product >> 64);
-}
 
 std::vector<std::int64_t> epoch_order(std::int64_t rows, std::uint64_t seed, std::int64_t epoch,
                                       Shuffle shuffle) {

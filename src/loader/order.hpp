@@ -6,22 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "core/random.hpp"
+
 namespace vlrerank {
-
-/// A stream of random 64-bit numbers that is a function of its keys (SplitMix64 over their hash).
-class KeyedRandom {
- public:
-  KeyedRandom(std::uint64_t seed, std::uint64_t a, std::uint64_t b = 0);
-  std::uint64_t next();
-  /// Uniform in [0, bound), without modulo bias (Lemire, arXiv:1805.10941).
-  std::uint64_t below(std::uint64_t bound);
-
- private:
-  std::uint64_t state_;
-};
-
-/// Mixes two 64-bit values into one: the hash behind KeyedRandom and the dropout keys.
-std::uint64_t mix(std::uint64_t a, std::uint64_t b);
 
 enum class Shuffle { no, yes };
 

@@ -8,12 +8,12 @@
 
 namespace vlrerank {
 
-Arena::Arena(std::vector<Segment> segments, std::int64_t multiple, at::Device device)
-    : segments_(std::move(segments)) {
-  std::stable_sort(segments_.begin(), segments_.end(), [](auto const& a, auto const& b) {
+Arena::Arena(std::vector<Slice> slices, std::int64_t multiple, at::Device device)
+    : slices_(std::move(slices)) {
+  std::stable_sort(slices_.begin(), slices_.end(), [](auto const& a, auto const& b) {
     return std::tuple(a.rate, a.decay) < std::tuple(b.rate, b.decay);
   });
-  for (auto& s : segments_) {
+  for (auto& s : slices_) {
     s.numel = 1;
     for (auto const extent : s.shape) s.numel *= extent;
     s.offset = size_;
@@ -27,7 +27,7 @@ Arena::Arena(std::vector<Segment> segments, std::int64_t multiple, at::Device de
   auto const options = at::TensorOptions().dtype(at::kFloat).device(device);
   values_ = at::zeros({padded}, options);
   gradients_ = at::zeros({padded}, options);
-  for (auto const& s : segments_) {
+  for (auto const& s : slices_) {
     auto view = [&](at::Tensor const& flat) {
       return flat.narrow(0, s.offset, s.numel).view(s.shape);
     };

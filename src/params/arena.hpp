@@ -16,7 +16,7 @@ enum class RateGroup { base, vision, aligner };
 enum class Decay { no, yes };
 
 /// Where one tensor lies in the flat buffer; independent of the number of ranks.
-struct Segment {
+struct Slice {
   std::string name;  // as it is saved, e.g. "base_model.model. ... .q_proj.lora_A.weight"
   std::vector<std::int64_t> shape;
   RateGroup rate = RateGroup::base;
@@ -36,22 +36,22 @@ struct Span {
 /// Owns the trainable values and their gradients as two flat float32 tensors.
 class Arena {
  public:
-  /// @param segments  names and shapes; sorted here by rate and decay (stable), offsets assigned
+  /// @param slices  names and shapes; sorted here by rate and decay (stable), offsets assigned
   /// @param multiple  the length is rounded up to this (ranks x 128 keeps shards aligned)
-  Arena(std::vector<Segment> segments, std::int64_t multiple, at::Device device);
+  Arena(std::vector<Slice> slices, std::int64_t multiple, at::Device device);
 
-  /// The leaf of segment i: float32, requires_grad, its .grad a view of gradients().
+  /// The leaf of slice i: float32, requires_grad, its .grad a view of gradients().
   at::Tensor parameter(std::size_t i) const { return leaves_.at(i); }
   at::Tensor values() const { return values_; }        // [padded]
   at::Tensor gradients() const { return gradients_; }  // [padded]
-  std::vector<Segment> const& segments() const { return segments_; }
+  std::vector<Slice> const& slices() const { return slices_; }
   std::vector<Span> const& spans() const { return spans_; }
   std::int64_t padded_size() const { return values_.numel(); }
-  /// Elements that belong to a segment, without padding.
+  /// Elements that belong to a slice, without padding.
   std::int64_t size() const { return size_; }
 
  private:
-  std::vector<Segment> segments_;
+  std::vector<Slice> slices_;
   std::vector<Span> spans_;
   std::int64_t size_ = 0;
   at::Tensor values_;

@@ -9,6 +9,8 @@
 #include "media/codecs.hpp"
 #include "media/file.hpp"
 #include "media/header.hpp"
+#include "media/named.hpp"
+#include "media/turn.hpp"
 
 namespace vlrerank {
 namespace {
@@ -48,37 +50,6 @@ void blend_over_white(Raster& raster) {
   raster.channels = 3;
 }
 
-bool swaps_sides(std::int32_t orientation) {
-  return orientation >= 5;
-}
-
-ImageSize turned(ImageSize size, std::int32_t orientation) {
-  return swaps_sides(orientation) ? ImageSize{size.width, size.height} : size;
-}
-
-/// EXIF's 1..8 tell which side of the upright picture the stored rows and columns start from.
-Image turn(Image stored, std::int32_t orientation) {
-  if (orientation == 1) return stored;
-  bool const from_bottom = orientation == 3 || orientation == 4 || orientation >= 7;
-  bool const from_right =
-      orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
-  Image upright{turned(stored.size, orientation), std::vector<std::uint8_t>(stored.rgb.size())};
-  auto const [height, width] = upright.size;
-  std::ptrdiff_t const stride = std::ptrdiff_t{3} * stored.size.width;
-  // Steps through the stored bytes for one step right and one step down in the upright picture.
-  auto const right = (swaps_sides(orientation) ? stride : 3) * (from_right ? -1 : 1);
-  auto const down = (swaps_sides(orientation) ? 3 : stride) * (from_bottom ? -1 : 1);
-  auto const* row = stored.rgb.data();
-  if (from_right) row -= right * (width - 1);
-  if (from_bottom) row -= down * (height - 1);
-  auto* out = upright.rgb.data();
-  for (std::int32_t y = 0; y < height; ++y, row += down) {
-    auto const* pixel = row;
-    for (std::int32_t x = 0; x < width; ++x, pixel += right) out = std::copy_n(pixel, 3, out);
-  }
-  return upright;
-}
-
 ImageHeader public_header(RawHeader const& raw) {
   return {name_of(raw.format), turned(raw.stored, raw.orientation)};
 }
@@ -89,19 +60,6 @@ Image decode_checked(std::string_view bytes, RawHeader const& header) {
   return turn({raster.size, std::move(raster.pixels)}, header.orientation);
 }
 
-/// Runs a step, and says in its error which picture it was.
-template <class Step>
-auto with_name(ImageSource const& source, Step const& step) {
-  try {
-    return step();
-  } catch (Error const& error) {
-    auto const name = source.path.empty() ? std::string("inline picture") : source.path;
-    if (error.summary().find(name) != std::string::npos) throw;
-    throw Error(error.code(), text(name, ": ", error.summary()),
-                "replace the picture, or remove it from the row", VLR_WHERE);
-  }
-}
-
 }  // namespace
 
 ImageHeader read_image_header(std::string_view bytes, ImageOptions const& options) {
@@ -109,7 +67,7 @@ ImageHeader read_image_header(std::string_view bytes, ImageOptions const& option
 }
 
 ImageHeader probe_image(ImageSource const& source, ImageOptions const& options) {
-  return with_name(source, [&] {
+  return name_errors(name_of(source), [&] {
     if (source.path.empty()) return read_image_header(read_source(source, options), options);
     auto const file = open_regular(source.path, options.root);
     return public_header(read_raw_header(ByteReader(file.handle.get(), file.size), options));
@@ -160,8 +118,17 @@ Grid grid_of(ImageSize resized) {
   return {1, resized.height / 16, resized.width / 16};
 }
 
+Image decode_source(ImageSource const& source, ImageOptions const& options) {
+  return name_errors(name_of(source), [&] {
+    if (source.path.empty()) return decode_image(read_source(source, options), options);
+    auto const file = open_regular(source.path, options.root);
+    auto const header = read_raw_header(ByteReader(file.handle.get(), file.size), options);
+    return decode_checked(read_all(file, source.path), header);
+  });
+}
+
 LoadedImage load_image(ImageSource const& source, ImageOptions const& options) {
-  return with_name(source, [&] {
+  return name_errors(name_of(source), [&] {
     LoadedImage loaded;
     auto const finish = [&](std::string_view bytes, RawHeader const& header) {
       loaded.source_size = turned(header.stored, header.orientation);

@@ -59,6 +59,10 @@ Image decode_image(std::string_view bytes, ImageOptions const& options);
 /// Reads only as much of the source as its header needs; a file is not loaded.
 ImageHeader probe_image(ImageSource const& source, ImageOptions const& options);
 
+/// decode_image() of a source; a file is loaded only when its header is that of a picture.
+/// Errors name the path.
+Image decode_source(ImageSource const& source, ImageOptions const& options);
+
 /// The rule under target_size: sides rounded to multiples of `factor` (halves to even, at least
 /// one), then both scaled when their product leaves [min_pixels, max_pixels].
 /// Throws Error (exit 3) when the aspect ratio exceeds 200 or a side would become 0.

@@ -25,7 +25,7 @@ inline std::unique_ptr<Reranker> tiny_model() {
 }
 
 /// All parameters of the given parts become leaves with a zero gradient.
-inline void make_trainable(Reranker& model, std::vector<Part> const& parts) {
+inline void make_trainable(Reranker& model, std::vector<ModelPart> const& parts) {
   for (auto const& p : model.parameters()) {
     if (std::find(parts.begin(), parts.end(), p.part) == parts.end()) continue;
     auto leaf = p.slot->detach().clone();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <sstream>
 
 namespace vlrerank {
 namespace {
@@ -28,6 +29,16 @@ std::size_t edit_distance(std::string const& a, std::string const& b) {
   return cost[a.size()][b.size()];
 }
 
+/// Whether every word between dashes of `name` is one of `candidate`'s: num-epochs,
+/// num-train-epochs.
+bool has_all_words(std::string const& name, std::string const& candidate) {
+  std::istringstream words(name);
+  for (std::string word; std::getline(words, word, '-');)
+    if (word.empty() || ("-" + candidate + "-").find("-" + word + "-") == std::string::npos)
+      return false;
+  return true;
+}
+
 }  // namespace
 
 std::string nearest(std::string const& name, std::vector<std::string> const& candidates) {
@@ -35,9 +46,11 @@ std::string nearest(std::string const& name, std::vector<std::string> const& can
   std::string best;
   std::size_t best_distance = 0;
   for (auto const& candidate : candidates) {
-    auto const distance = edit_distance(wanted, with_dashes(candidate));
-    auto const allowed = std::max<std::size_t>(2, std::max(wanted.size(), candidate.size()) / 3);
-    if (distance > allowed || distance >= std::max(wanted.size(), candidate.size())) continue;
+    auto const longer = std::max(wanted.size(), candidate.size());
+    auto const allowed = std::max<std::size_t>(2, longer * 2 / 5);
+    auto distance = edit_distance(wanted, with_dashes(candidate));
+    if (has_all_words(wanted, with_dashes(candidate))) distance = std::min(distance, allowed);
+    if (distance > allowed || distance >= longer) continue;
     if (best.empty() || distance < best_distance) {
       best = candidate;
       best_distance = distance;

@@ -19,6 +19,11 @@ TEST(Nearest, TakesUnderlinesForDashes) {
   EXPECT_EQ(nearest("max_lenght", {"max-length", "max-steps"}), "max-length");
 }
 
+TEST(Nearest, FindsTheNameThatHasAllWords) {
+  EXPECT_EQ(nearest("num-epochs", {"num-hidden-layers", "num-train-epochs"}), "num-train-epochs");
+  EXPECT_EQ(nearest("metric", {"model", "metric-for-best-model"}), "metric-for-best-model");
+}
+
 TEST(Nearest, SaysNothingWhenNothingIsNear) {
   EXPECT_EQ(nearest("photosynthesis", {"check", "train", "eval"}), "");
   EXPECT_EQ(nearest("x", {"at"}), "");

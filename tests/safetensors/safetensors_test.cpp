@@ -68,7 +68,7 @@ TEST_F(Safetensors, AcceptsAndRefusesTheCasesAsTheReferenceDoes) {
     auto const file = TensorFile::open(test_data("cases/files/A07_" + name + ".safetensors"));
     EXPECT_EQ(file.tensors().size(), 2u);
     EXPECT_TRUE(at::equal(file.get("a"), at::arange(6, at::kFloat).view({2, 3})));
-    EXPECT_TRUE(at::equal(file.get("b"), at::tensor({1.0, 2.0}, at::kBFloat16)));
+    EXPECT_TRUE(at::equal(file.get("b"), at::tensor({1.0, 2.0}).to(at::kBFloat16)));
   }
   auto const empty = TensorFile::open(test_data("cases/files/A07_meta_only_ok.safetensors"));
   EXPECT_TRUE(empty.tensors().empty());
@@ -156,8 +156,8 @@ TEST_F(Safetensors, ReadsBackWhatItWrote) {
   NamedTensors const tensors = {{"strided", base.t()},
                                 {"empty", at::zeros({0, 3})},
                                 {"scalar", at::scalar_tensor(7, at::kLong)},
-                                {"flag", at::tensor({true, false, true}, at::kBool)},
-                                {"half", at::tensor({1.5, -2.0}, at::kHalf)}};
+                                {"flag", at::tensor({1, 0, 1}).to(at::kBool)},
+                                {"half", at::tensor({1.5, -2.0}).to(at::kHalf)}};
   write_safetensors(folder_ / "file", tensors, {{"b", "2"}, {"a", "\"quoted\""}});
 
   auto const file = TensorFile::open(folder_ / "file");

@@ -10,7 +10,7 @@
 namespace vlrerank {
 
 /// Which piece of the model a parameter belongs to.
-enum class Part { embedding, llm, head, vision, aligner };
+enum class ModelPart { embedding, llm, head, vision, aligner };
 
 struct ForwardContext {
   bool training = false;  ///< keep what backward() needs, and apply dropout
@@ -24,6 +24,6 @@ struct ForwardContext {
 
 /// Called before a piece of the model runs, forward and backward: the place to gather its weights.
 /// layer: decoder layer or vision block, -1 for the part's other weights.
-using LayerVisitor = std::function<void(Part part, int layer)>;
+using LayerVisitor = std::function<void(ModelPart part, int layer)>;
 
 }  // namespace vlrerank

@@ -62,8 +62,8 @@ void Reranker::randomize(std::uint64_t seed, double embedding_range, at::ScalarT
   for (auto const& p : parameters()) {
     auto value = at::zeros(p.shape);
     if (p.decay) {
-      auto const range = p.part == Part::embedding ? embedding_range
-                         : p.part == Part::llm || p.part == Part::head
+      auto const range = p.part == ModelPart::embedding ? embedding_range
+                         : p.part == ModelPart::llm || p.part == ModelPart::head
                              ? config_.text.initializer_range
                              : config_.vision.initializer_range;
       value.normal_(0, range, generator);

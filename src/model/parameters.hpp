@@ -17,14 +17,14 @@ struct Parameter {
   at::Tensor* slot = nullptr;       // where the model reads it; may be bound to another tensor
   std::vector<std::int64_t> shape;  // known before loading
   int layer = -1;                   // decoder layer or vision block; -1: none
-  Part part = Part::llm;
+  ModelPart part = ModelPart::llm;
   bool decay = true;  // weight decay applies: no bias, no norm
 };
 
 /// Collects parameters and linears while the model's pieces name them.
 class ParameterList {
  public:
-  void set(Part part, int layer) {
+  void set(ModelPart part, int layer) {
     part_ = part;
     layer_ = layer;
   }
@@ -49,7 +49,7 @@ class ParameterList {
   std::vector<Linear*> linears;
 
  private:
-  Part part_ = Part::llm;
+  ModelPart part_ = ModelPart::llm;
   int layer_ = -1;
 };
 

@@ -39,14 +39,14 @@ Reranker::Reranker(ModelConfig config)
       vision_(config_.vision),
       segments_(layers_.size()) {
   std::string const prefix = "model.language_model.";
-  list_.set(Part::embedding, -1);
+  list_.set(ModelPart::embedding, -1);
   list_.weight(prefix + "embed_tokens.weight", embedding_,
                {config_.text.vocab_size, config_.text.hidden_size});
   for (std::size_t l = 0; l < layers_.size(); ++l) {
-    list_.set(Part::llm, static_cast<int>(l));
+    list_.set(ModelPart::llm, static_cast<int>(l));
     layers_[l].list(list_, prefix + "layers." + std::to_string(l) + ".", config_.text);
   }
-  list_.set(Part::head, -1);
+  list_.set(ModelPart::head, -1);
   list_.plain(prefix + "norm.weight", norm_, config_.text.hidden_size);
   if (!config_.tie_word_embeddings)
     list_.weight("lm_head.weight", lm_head_, {config_.text.vocab_size, config_.text.hidden_size});
@@ -64,7 +64,7 @@ void Reranker::set_answer_ids(std::int64_t yes, std::int64_t no) {
 }
 
 void Reranker::set_visitor(LayerVisitor visitor) {
-  visitor_ = visitor ? std::move(visitor) : [](Part, int) {};
+  visitor_ = visitor ? std::move(visitor) : [](ModelPart, int) {};
   vision_.set_visitor(visitor_);
 }
 
@@ -97,7 +97,7 @@ at::Tensor Reranker::forward(PackedBatch const& batch, ForwardContext const& con
 
   VisionFeatures features;
   if (pictures) features = vision_.forward(batch.pixels, batch.grids, context);
-  visitor_(Part::embedding, -1);
+  visitor_(ModelPart::embedding, -1);
   auto hidden = embed(batch, features);
 
   auto inputs = std::make_shared<DecoderInputs>();
@@ -120,7 +120,7 @@ at::Tensor Reranker::forward(PackedBatch const& batch, ForwardContext const& con
   }
   for (std::int64_t l = 0; l < layers; ++l) {
     auto const at = static_cast<std::size_t>(l);
-    visitor_(Part::llm, static_cast<int>(l));
+    visitor_(ModelPart::llm, static_cast<int>(l));
     if (context.tap) context.tap("text.hidden" + std::to_string(l), hidden);
     bool const last = pruned_ && l == layers - 1;
     auto const keep =
@@ -144,7 +144,7 @@ at::Tensor Reranker::forward(PackedBatch const& batch, ForwardContext const& con
 
 at::Tensor Reranker::score(at::Tensor const& hidden, ForwardContext const& context,
                            bool needs_grad) {
-  visitor_(Part::head, -1);
+  visitor_(ModelPart::head, -1);
   auto const answers = at::tensor({yes_, no_}, at::kLong).to(hidden.device());
   auto const rows = head_weight().detach().index_select(0, answers).to(at::kFloat);
   head_row_ =
@@ -170,7 +170,7 @@ void Reranker::backward(at::Tensor const& dscores) {
   at::NoGradGuard const off;
   auto const batch = std::exchange(batch_, PackedBatch());
   auto const layers = static_cast<std::int64_t>(layers_.size());
-  visitor_(Part::head, -1);
+  visitor_(ModelPart::head, -1);
   auto grad = head_segment_.backward(dscores.to(at::kFloat));
   if (head_row_.requires_grad()) {
     auto& into = gradient_of(head_weight());
@@ -190,7 +190,7 @@ void Reranker::backward(at::Tensor const& dscores) {
   features.deepstack.resize(config_.vision.deepstack_visual_indexes.size());
   for (auto l = layers; l-- > lowest_;) {
     auto const at = static_cast<std::size_t>(l);
-    visitor_(Part::llm, static_cast<int>(l));
+    visitor_(ModelPart::llm, static_cast<int>(l));
     if (visual && !(pruned_ && l == layers - 1) && at < features.deepstack.size())
       features.deepstack[at] = visual_gradient(grad, batch);
     grad = segments_[at].backward(grad);
@@ -198,7 +198,7 @@ void Reranker::backward(at::Tensor const& dscores) {
   if (!input_needs_grad_) return;
   if (visual) features.merged = visual_gradient(grad, batch);
   if (embedding_.requires_grad()) {
-    visitor_(Part::embedding, -1);
+    visitor_(ModelPart::embedding, -1);
     if (batch.visual_token.defined()) grad.index_fill_(0, batch.visual_token, 0);
     ops::add_rows_(gradient_of(embedding_), batch.ids, grad);
   }

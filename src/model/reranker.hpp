@@ -66,7 +66,7 @@ class Reranker {
   ModelConfig config_;
   std::int64_t yes_ = -1;
   std::int64_t no_ = -1;
-  LayerVisitor visitor_ = [](Part, int) {};
+  LayerVisitor visitor_ = [](ModelPart, int) {};
   at::Tensor embedding_, norm_, lm_head_;
   std::vector<DecoderLayer> layers_;
   VisionTower vision_;

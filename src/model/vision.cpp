@@ -135,14 +135,14 @@ void VisionTower::list(ParameterList& list) {
     list.plain(name + ".weight", slot.weight, size);
     list.plain(name + ".bias", slot.bias, size);
   };
-  list.set(Part::vision, -1);
+  list.set(ModelPart::vision, -1);
   list.weight(prefix + "patch_embed.proj.weight", patch_weight_,
               {hidden, config_.in_channels, config_.temporal_patch_size, config_.patch_size,
                config_.patch_size});
   list.plain(prefix + "patch_embed.proj.bias", patch_bias_, hidden);
   list.weight(prefix + "pos_embed.weight", positions_, {config_.num_position_embeddings, hidden});
   for (std::size_t b = 0; b < blocks_.size(); ++b) {
-    list.set(Part::vision, static_cast<int>(b));
+    list.set(ModelPart::vision, static_cast<int>(b));
     auto const at = prefix + "blocks." + std::to_string(b) + ".";
     auto& block = blocks_[b];
     norm(at + "norm1", block.norm1, hidden);
@@ -152,7 +152,7 @@ void VisionTower::list(ParameterList& list) {
     list.linear(at + "mlp.linear_fc1", block.fc1, config_.intermediate_size, hidden, true);
     list.linear(at + "mlp.linear_fc2", block.fc2, hidden, config_.intermediate_size, true);
   }
-  list.set(Part::aligner, -1);
+  list.set(ModelPart::aligner, -1);
   auto const merger = [&](std::string const& at, Merger& slot, std::int64_t norm_size) {
     norm(at + "norm", slot.norm, norm_size);
     list.linear(at + "linear_fc1", slot.fc1, config_.merged_size(), config_.merged_size(), true);
@@ -269,13 +269,13 @@ VisionFeatures VisionTower::forward(at::Tensor const& pixels, std::vector<Grid> 
   };
   auto const keep_aligner = aligner ? Keep::graph : Keep::nothing;
 
-  visitor_(Part::vision, -1);
+  visitor_(ModelPart::vision, -1);
   auto hidden = patch_segment_.forward(
       [this, geometry, context](at::Tensor const& x) { return run_patches(x, geometry, context); },
       pixels, false, tower ? Keep::graph : Keep::nothing);
   VisionFeatures features;
   for (std::size_t b = 0; b < blocks_.size(); ++b) {
-    visitor_(Part::vision, static_cast<int>(b));
+    visitor_(ModelPart::vision, static_cast<int>(b));
     if (context.tap && b == 0) tap_block(blocks_[b], hidden, geometry, dropout, context);
     hidden = block_segments_[b].forward(
         [this, b, geometry, dropout](at::Tensor const& x) {
@@ -287,7 +287,7 @@ VisionFeatures VisionTower::forward(at::Tensor const& pixels, std::vector<Grid> 
     auto const found = std::find(indexes.begin(), indexes.end(), static_cast<std::int64_t>(b));
     if (found == indexes.end()) continue;
     auto const i = static_cast<std::size_t>(found - indexes.begin());
-    visitor_(Part::aligner, -1);
+    visitor_(ModelPart::aligner, -1);
     features.deepstack.push_back(deepstack_segments_[i].forward(
         [this, i, merged_dropout](at::Tensor const& x) {
           return run_merger(deepstack_mergers_[i], x, false, merged_dropout);
@@ -295,7 +295,7 @@ VisionFeatures VisionTower::forward(at::Tensor const& pixels, std::vector<Grid> 
         hidden, tower, keep_aligner));
     if (context.tap) context.tap("vision.deepstack" + std::to_string(i), features.deepstack.back());
   }
-  visitor_(Part::aligner, -1);
+  visitor_(ModelPart::aligner, -1);
   features.merged = merger_segment_.forward(
       [this, merged_dropout](at::Tensor const& x) {
         return run_merger(merger_, x, true, merged_dropout);
@@ -307,7 +307,7 @@ VisionFeatures VisionTower::forward(at::Tensor const& pixels, std::vector<Grid> 
 
 void VisionTower::backward(VisionFeatures const& grads) {
   if (!merger_segment_.waits()) return;
-  visitor_(Part::aligner, -1);
+  visitor_(ModelPart::aligner, -1);
   auto grad = merger_segment_.backward(grads.merged);
   bool const tower = patch_segment_.waits();
   for (auto b = blocks_.size(); b-- > 0;) {
@@ -317,17 +317,17 @@ void VisionTower::backward(VisionFeatures const& grads) {
       auto const i = static_cast<std::size_t>(found - indexes.begin());
       auto segment = std::exchange(deepstack_segments_[i], Segment());
       if (i < grads.deepstack.size() && grads.deepstack[i].defined()) {
-        visitor_(Part::aligner, -1);
+        visitor_(ModelPart::aligner, -1);
         auto const more = segment.backward(grads.deepstack[i]);
         if (tower) grad = grad + more;
       }
     }
     if (!tower) continue;
-    visitor_(Part::vision, static_cast<int>(b));
+    visitor_(ModelPart::vision, static_cast<int>(b));
     grad = block_segments_[b].backward(grad);
   }
   if (!tower) return;
-  visitor_(Part::vision, -1);
+  visitor_(ModelPart::vision, -1);
   patch_segment_.backward(grad);
 }
 

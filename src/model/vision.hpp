@@ -74,7 +74,7 @@ class VisionTower {
   bool drops() const;
 
   VisionConfig config_;
-  LayerVisitor visitor_ = [](Part, int) {};
+  LayerVisitor visitor_ = [](ModelPart, int) {};
   at::Tensor patch_weight_, patch_bias_, positions_;
   std::vector<Block> blocks_;
   Merger merger_;

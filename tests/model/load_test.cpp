@@ -57,10 +57,10 @@ TEST(Load, KnowsWhichParametersDecay) {
   for (auto const& p : model->parameters()) {
     bool const plain = p.name.find("norm") != std::string::npos || p.name.ends_with(".bias");
     EXPECT_EQ(p.decay, !plain) << p.name;
-    EXPECT_EQ(p.part == Part::vision || p.part == Part::aligner,
+    EXPECT_EQ(p.part == ModelPart::vision || p.part == ModelPart::aligner,
               p.name.rfind("model.visual.", 0) == 0)
         << p.name;
-    EXPECT_EQ(p.part == Part::aligner, p.name.find("merger") != std::string::npos) << p.name;
+    EXPECT_EQ(p.part == ModelPart::aligner, p.name.find("merger") != std::string::npos) << p.name;
   }
 }
 

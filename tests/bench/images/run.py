@@ -17,7 +17,7 @@ import time
 
 import numpy
 import PIL
-from PIL import Image
+from PIL import Image, ImageDraw
 
 SIZES = [(1024, 768), (1280, 853), (1600, 1200), (1920, 1080), (2048, 1536), (800, 1200), (3000, 2000)]
 
@@ -25,16 +25,14 @@ SIZES = [(1024, 768), (1280, 853), (1600, 1200), (1920, 1080), (2048, 1536), (80
 def draw(index, width, height):
     """Smooth shapes, edges and some noise: compresses like a photograph, about 2 bits a pixel."""
     random = numpy.random.default_rng(index)
-    y, x = numpy.mgrid[0:height, 0:width].astype(numpy.float32)
-    picture = numpy.empty((height, width, 3), numpy.float32)
-    for channel in range(3):
-        a, b, c, d = random.uniform(20, 200, 4)
-        picture[..., channel] = 128 + 60 * numpy.sin(x / a + y / b) + 40 * numpy.cos(x / c - y / d)
+    small = random.integers(0, 256, (height // 64, width // 64, 3), numpy.uint8)
+    picture = Image.fromarray(small).resize((width, height), Image.Resampling.BICUBIC)
+    pen = ImageDraw.Draw(picture)
     for _ in range(30):
-        cx, cy, radius = random.uniform(0, width), random.uniform(0, height), random.uniform(10, 200)
-        picture[(x - cx) ** 2 + (y - cy) ** 2 < radius**2] = random.uniform(0, 255, 3)
-    picture += random.normal(0, 6, picture.shape).astype(numpy.float32)
-    return Image.fromarray(picture.clip(0, 255).astype(numpy.uint8))
+        x, y, radius = random.uniform(0, width), random.uniform(0, height), random.uniform(10, 200)
+        pen.ellipse([x - radius, y - radius, x + radius, y + radius], fill=tuple(random.integers(0, 256, 3)))
+    noise = random.integers(-10, 11, (height, width, 1), numpy.int16)
+    return Image.fromarray((numpy.asarray(picture) + noise).clip(0, 255).astype(numpy.uint8))
 
 
 def target(width, height, max_tokens):

@@ -67,7 +67,7 @@ std::string describe_shards(std::filesystem::path const& path) {
 
   auto const recipe = nlohmann::ordered_json::parse(to_json(set.recipe()));
   out += fmt::format("tokenizer: {}\n", recipe.at("tokenizer").get<std::string>());
-  for (auto const* part : {"encode", "image"})
+  for (auto const* part : {"encode", "image", "video"})
     out += fmt::format("{}: {}\n", part, recipe.at(part).dump());
   out += fmt::format("sources: {}\n", recipe.at("sources").dump());
   for (auto const& shard : set.shards())

@@ -61,10 +61,22 @@ Json image_json(ImageOptions const& options) {
           {"root", root}};
 }
 
+Json video_json(VideoOptions const& options) {
+  // Exif, pixel limit and root are those of the pictures.
+  [[maybe_unused]] auto const& [fps, list_fps, min_frames, max_frames, total_pixels, exif,
+                                max_pixels, root] = options;
+  return {{"fps", fps},
+          {"list_fps", list_fps},
+          {"min_frames", min_frames},
+          {"max_frames", max_frames},
+          {"total_pixels", total_pixels}};
+}
+
 Json recipe_json(ShardRecipe const& recipe) {
   return {{"tokenizer", hex(recipe.tokenizer)},
           {"encode", encode_json(recipe.encode)},
-          {"image", image_json(recipe.image)}};
+          {"image", image_json(recipe.image)},
+          {"video", video_json(recipe.video)}};
 }
 
 /// Text of the JSON; bytes that are not UTF-8 (in a path, say) become U+FFFD instead of an error.
@@ -105,6 +117,12 @@ ShardRecipe parse_recipe(Json const& json) {
   recipe.image.exif = parse_enum(image.at("exif"), "apply", Exif::apply, "ignore", Exif::ignore);
   recipe.image.max_pixels = image.at("max_pixels").get<std::int64_t>();
   recipe.image.root = image.at("root").get<std::string>();
+  auto const& video = json.at("video");
+  recipe.video.fps = video.at("fps").get<double>();
+  recipe.video.list_fps = video.at("list_fps").get<double>();
+  recipe.video.min_frames = video.at("min_frames").get<std::int32_t>();
+  recipe.video.max_frames = video.at("max_frames").get<std::int32_t>();
+  recipe.video.total_pixels = video.at("total_pixels").get<std::int64_t>();
   if (json.contains("sources")) recipe.sources = dump(json.at("sources"));
   return recipe;
 }
@@ -161,6 +179,10 @@ std::uint64_t hash_row(EncodedRow const& row, std::vector<ImageHash> const& imag
 
 std::string options_json(ShardRecipe const& recipe) {
   return dump(recipe_json(recipe));
+}
+
+std::string valid_utf8(std::string const& text) {
+  return Json::parse(dump(Json(text))).get<std::string>();
 }
 
 std::string shard_file_name(std::string const& name, int number) {

@@ -12,6 +12,7 @@
 #include "data/encode.hpp"
 #include "io/files.hpp"
 #include "media/image.hpp"
+#include "media/video.hpp"
 
 namespace vlrerank {
 
@@ -32,7 +33,8 @@ struct ShardRecipe {
   std::uint64_t tokenizer = 0;  ///< Tokenizer::fingerprint()
   EncodeOptions encode;
   ImageOptions image;
-  std::string sources;  ///< JSON list of {path, bytes, xxh3} of the input files, filters and seeds
+  std::string sources;  ///< JSON of the input files {path, bytes, xxh3}, filters and seeds
+  VideoOptions video;   ///< its root, exif and max_pixels are those of `image`
 };
 
 /// The recipe as JSON, every option by name; reading it back gives the same recipe.

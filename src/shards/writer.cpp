@@ -61,7 +61,8 @@ struct ShardWriter::State {
   Spill pixels;
   Index index;
   std::unordered_map<ImageHash, std::int32_t, HashOfHash> images;
-  std::vector<std::string> files;
+  std::vector<std::string> files;  // as they were given
+  std::vector<std::string> names;  // the same as valid UTF-8, as the file lists them
 
   State(std::filesystem::path directory_, std::string name_, int number_, ShardRecipe recipe_)
       : directory(std::move(directory_)),
@@ -75,6 +76,7 @@ struct ShardWriter::State {
     auto const found = std::find(files.rbegin(), files.rend(), file);
     if (found != files.rend()) return static_cast<std::int32_t>(files.rend() - found - 1);
     files.push_back(file);
+    names.push_back(valid_utf8(file));
     return static_cast<std::int32_t>(files.size() - 1);
   }
 
@@ -123,9 +125,10 @@ void ShardWriter::append(StoredRow const& stored) {
   index.prefix_end.push_back(row.prefix_end);
   index.source_line.push_back(row.line);
   index.source_file.push_back(state_->file_number(stored.file));
+  auto const& file = state_->names[static_cast<std::size_t>(index.source_file.back())];
   index.row_ids.insert(index.row_ids.end(), stored.id.begin(), stored.id.end());
   index.row_id_offsets.push_back(static_cast<std::int64_t>(index.row_ids.size()));
-  index.row_xxh3.push_back(hash_row(row, hashes, stored.id, stored.file));
+  index.row_xxh3.push_back(hash_row(row, hashes, stored.id, file));
 }
 
 std::int64_t ShardWriter::bytes() const {
@@ -138,8 +141,7 @@ std::int64_t ShardWriter::rows() const {
 
 ShardFile ShardWriter::finish(Durability durability) {
   auto& index = state_->index;
-  std::string files =
-      nlohmann::json(state_->files).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  auto const files = nlohmann::json(state_->names).dump();
   index.files.assign(files.begin(), files.end());
 
   ShardFile shard;

@@ -35,7 +35,8 @@ json const& golden() {
 
 /// Everything a run showed.
 struct Seen {
-  std::map<std::pair<std::int64_t, std::int64_t>, std::map<std::int32_t, double>> logits;  // step, row
+  std::map<std::pair<std::int64_t, std::int64_t>, std::map<std::int32_t, double>>
+      logits;  // step, row
   std::vector<StepTotals> steps;
   std::map<std::int64_t, std::vector<RowScores>> evaluations;
   std::map<std::string, at::Tensor> trained;
@@ -43,11 +44,13 @@ struct Seen {
 };
 
 /// The peer's command line, less its plug-in and --use_cpu.
-std::vector<std::string> command_line(std::string const& more, std::filesystem::path const& output) {
+std::vector<std::string> command_line(std::string const& more,
+                                      std::filesystem::path const& output) {
   auto const here = test_data("reference/swift-run").string();
   std::string const all = text(
       "--model ", test_data("reference/model").string(),
-      " --model_type qwen3_vl_reranker --task_type generative_reranker --torch_dtype float32 --fp16 "
+      " --model_type qwen3_vl_reranker --task_type generative_reranker --torch_dtype float32 "
+      "--fp16 "
       "false --bf16 false --attn_impl sdpa --dataset ",
       here, "/train.jsonl --val_dataset ", here,
       "/dev.jsonl --split_dataset_ratio 0 --load_from_cache_file false --strict true --max_length "
@@ -63,13 +66,14 @@ std::vector<std::string> command_line(std::string const& more, std::filesystem::
 }
 
 std::string lora() {
-  return text("--tuner_type lora --lora_rank 8 --lora_alpha 32 --lora_dropout 0 --target_modules "
-              "all-linear --adapters ",
-              test_data("reference/swift-run/adapter_init").string(), " ");
+  return text(
+      "--tuner_type lora --lora_rank 8 --lora_alpha 32 --lora_dropout 0 --target_modules "
+      "all-linear --adapters ",
+      test_data("reference/swift-run/adapter_init").string(), " ");
 }
 
 Seen run(std::string const& more) {
-  test::TemporaryFolder const folder;
+  TemporaryFolder const folder;
   auto const parsed = parse_options(
       "train", command_line(more, folder.path() / "out"), [](char const* name) -> char const* {
         return std::string(name) == "MAX_NEGATIVE_SAMPLES" ? "3" : nullptr;
@@ -167,18 +171,20 @@ std::string pointwise(std::string const& more) {
 }
 
 TEST(SwiftRun, InitialLogitsLossesAndNormsOfEveryRow) {
-  auto const seen = run(lora() +
-                        "--loss_type pointwise_reranker --learning_rate 0 "
-                        "--gradient_accumulation_steps 1 --num_train_epochs 1 --eval_strategy steps "
-                        "--eval_steps 12 --save_strategy no");
+  auto const seen =
+      run(lora() +
+          "--loss_type pointwise_reranker --learning_rate 0 "
+          "--gradient_accumulation_steps 1 --num_train_epochs 1 --eval_strategy steps "
+          "--eval_steps 12 --save_strategy no");
 
   expect_steps(seen, golden().at("init"), true);
   expect_evaluations(seen, golden().at("init"));
 }
 
 TEST(SwiftRun, PointwiseLoraToTheFinalAdapterWithOurMean) {
-  auto const seen = run(pointwise("--gradient_accumulation_steps 2 --num_train_epochs 2 "
-                                  "--eval_strategy steps --eval_steps 6 --save_strategy no"));
+  auto const seen =
+      run(pointwise("--gradient_accumulation_steps 2 --num_train_epochs 2 "
+                    "--eval_strategy steps --eval_steps 6 --save_strategy no"));
 
   expect_steps(seen, golden().at("pointwise"), false);
   expect_evaluations(seen, golden().at("pointwise"));
@@ -213,10 +219,10 @@ TEST(SwiftRun, ListwiseLora) {
 }
 
 TEST(SwiftRun, FullFineTuning) {
-  auto const seen = run(
-      "--tuner_type full --loss_type pointwise_reranker --learning_rate 1e-4 "
-      "--gradient_accumulation_steps 2 --max_steps 6 --eval_strategy steps --eval_steps 6 "
-      "--save_strategy no --loss-reduction sum-of-means");
+  auto const seen =
+      run("--tuner_type full --loss_type pointwise_reranker --learning_rate 1e-4 "
+          "--gradient_accumulation_steps 2 --max_steps 6 --eval_strategy steps --eval_steps 6 "
+          "--save_strategy no --loss-reduction sum-of-means");
   auto const& want = golden().at("full");
 
   expect_steps(seen, want, true);

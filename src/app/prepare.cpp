@@ -1,7 +1,6 @@
 // app/prepare.cpp -- `vlrerank prepare`: JSON lines to shards, and a short account of it.
 #include "prepare/prepare.hpp"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -53,6 +52,13 @@ class BlockProgress {
   double shown_ = 0;
 };
 
+/// "12.3".
+std::string tenths(double value) {
+  char digits[32];
+  std::snprintf(digits, sizeof digits, "%.1f", value);
+  return digits;
+}
+
 std::string summary(PrepareResult const& result, std::string const& output, double seconds) {
   auto const& report = result.report;
   std::uint64_t bytes = 0;
@@ -63,28 +69,28 @@ std::string summary(PrepareResult const& result, std::string const& output, doub
   }
   std::string forms;
   for (auto const& [form, rows] : report.forms)
-    forms += fmt::format("{}{} {}", forms.empty() ? "" : ", ", rows, form);
+    forms += text(forms.empty() ? "" : ", ", rows, " ", form);
   std::string out =
-      fmt::format("{} rows ({}), {} pairs, {} tokens, {} pictures and videos ({} distinct)\n",
-                  report.rows, forms, report.pairs, report.tokens, report.media, images);
+      text(report.rows, " rows (", forms, "), ", report.pairs, " pairs, ", report.tokens,
+           " tokens, ", report.media, " pictures and videos (", images, " distinct)\n");
   if (report.cut_pairs > 0)
-    out += fmt::format("cut: {} pairs in {} rows, {} tokens\n", report.cut_pairs, report.cut_rows,
-                       report.cut_tokens);
+    out += text("cut: ", report.cut_pairs, " pairs in ", report.cut_rows, " rows, ",
+                report.cut_tokens, " tokens\n");
   if (report.duplicates + report.conflicts > 0)
-    out += fmt::format("dropped: {} documents listed twice, {} listed as positive and negative\n",
-                       report.duplicates, report.conflicts);
+    out += text("dropped: ", report.duplicates, " documents listed twice, ", report.conflicts,
+                " listed as positive and negative\n");
   if (report.bad_rows > 0) {
-    out += fmt::format("bad rows left out: {}\n", report.bad_rows);
-    for (auto const& bad : report.first_bad) out += "  " + bad.text() + "\n";
+    out += text("bad rows left out: ", report.bad_rows, "\n");
+    for (auto const& bad : report.first_bad) out += text("  ", bad.text(), "\n");
   }
   if (report.cut_rows + report.bad_rows + report.warned_rows > 0)
-    out += fmt::format("row by row: {}/prepare-rows.jsonl\n", output);
-  out += fmt::format("{}: {} shards, {:.1f} MiB, {} in {:.1f} s\n", output, result.shards.size(),
-                     static_cast<double>(bytes) / (1 << 20),
-                     result.cached    ? "found as it was"
-                     : result.resumed ? "finished what was begun"
-                                      : "made",
-                     seconds);
+    out += text("row by row: ", output, "/prepare-rows.jsonl\n");
+  auto const* how = result.cached    ? "found as it was"
+                    : result.resumed ? "finished what was begun"
+                                     : "made";
+  out += text(output, ": ", result.shards.size(), " shards, ",
+              tenths(static_cast<double>(bytes) / (1 << 20)), " MiB, ", how, " in ",
+              tenths(seconds), " s\n");
   return out;
 }
 

@@ -1,8 +1,6 @@
 // prepare/blocks.cpp -- rows to block shards, and the notes that let a killed run go on.
 #include "prepare/blocks.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
@@ -10,6 +8,7 @@
 #include <set>
 
 #include "io/files.hpp"
+#include "shards/format.hpp"
 
 namespace vlrerank {
 namespace {
@@ -114,11 +113,11 @@ std::optional<BlockNote> earlier_block(WorkFolder const& work, std::int64_t bloc
 }  // namespace
 
 fs::path WorkFolder::block_shard(std::int64_t block) const {
-  return path / fmt::format("{}-{:05}.h5", block_name, block);
+  return path / shards::shard_file_name(block_name, static_cast<int>(block));
 }
 
 fs::path WorkFolder::block_note(std::int64_t block) const {
-  return path / fmt::format("{}-{:05}.json", block_name, block);
+  return block_shard(block).replace_extension(".json");
 }
 
 std::string to_json(BlockNote const& note) {

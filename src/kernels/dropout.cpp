@@ -53,19 +53,22 @@ inline void philox_lanes(std::uint32_t (&words)[4][lanes], std::uint32_t first,
   }
 }
 
-/// One token's features: x * scale where the random word reaches the threshold, else 0.
+/// One token's features: x * scale where the random half word reaches the threshold, else 0.
 VLR_CPU_CLONES void drop_row(float* out, float const* x, std::int64_t width, std::uint32_t stream,
                              std::uint64_t token, std::uint64_t key, std::uint32_t threshold,
                              float scale) {
   std::uint32_t words[4][lanes];
-  for (std::int64_t begin = 0; begin < width; begin += 4 * lanes) {
-    philox_lanes(words, static_cast<std::uint32_t>(begin / 4), stream, token, key);
+  for (std::int64_t begin = 0; begin < width; begin += 8 * lanes) {
+    philox_lanes(words, static_cast<std::uint32_t>(begin / 8), stream, token, key);
     for (int tile = 0; tile < lanes / 8; ++tile) {
-      for (int w = 0; w < 4; ++w) {
-        auto const at = begin + tile * 32 + w * 8;
+      for (int half = 0; half < 8; ++half) {
+        auto const at = begin + tile * 64 + half * 8;
         auto const count = std::min<std::int64_t>(8, width - at);
-        for (std::int64_t l = 0; l < count; ++l)
-          out[at + l] = words[w][tile * 8 + l] >= threshold ? x[at + l] * scale : 0.0f;
+        auto const* const word = words[half % 4] + tile * 8;
+        for (std::int64_t l = 0; l < count; ++l) {
+          auto const bits = half < 4 ? word[l] & 0xffff : word[l] >> 16;
+          out[at + l] = bits >= threshold ? x[at + l] * scale : 0.0f;
+        }
       }
     }
   }
@@ -77,8 +80,9 @@ at::Tensor dropout_cpu(at::Tensor const& x, at::Tensor const& token_key, std::in
   auto const tokens = token_key.contiguous();
   auto const width = in.size(1);
   auto out = at::empty_like(in);
-  auto const threshold = static_cast<std::uint32_t>(std::llround(p * 4294967296.0));
-  auto const scale = static_cast<float>(1 / (1 - p));
+  // A p of nearly 1 must not round to 1: nothing would be left to scale.
+  auto const threshold = std::min(65535u, static_cast<std::uint32_t>(std::llround(p * 65536)));
+  auto const scale = 65536.0f / static_cast<float>(65536u - threshold);
   auto const* const from = in.const_data_ptr<float>();
   auto const* const names = tokens.const_data_ptr<std::int64_t>();
   auto* const to = out.mutable_data_ptr<float>();

@@ -36,7 +36,8 @@ TEST(Dropout, DropsItsShareAndScalesTheRest) {
     auto const dropped = (out == 0).to(at::kFloat);
     double const spread = 5 * std::sqrt(p * (1 - p) / (400 * 300));
     EXPECT_NEAR(dropped.mean().item<double>(), p, spread);
-    EXPECT_TRUE(at::allclose(out.masked_select(out != 0).max(), at::scalar_tensor(1 / (1 - p))));
+    EXPECT_TRUE(
+        at::allclose(out.masked_select(out != 0).max(), at::scalar_tensor(1 / (1 - p)), 1e-4));
     // Neither a token nor a feature is favoured.
     EXPECT_LT((dropped.mean(0) - p).abs().max().item<double>(), 5 * std::sqrt(p * (1 - p) / 400));
     EXPECT_LT((dropped.mean(1) - p).abs().max().item<double>(), 5 * std::sqrt(p * (1 - p) / 300));
@@ -59,7 +60,7 @@ TEST(Dropout, TheMaskBelongsToTheTokenAndTheFeature) {
 
   EXPECT_TRUE(at::equal(mask(keys.flip(0), 200, site).flip(0), wide));
   EXPECT_TRUE(at::equal(wide[0], wide[3]));
-  for (std::int64_t width : {1, 7, 31, 33, 129})
+  for (std::int64_t width : {1, 7, 63, 65, 129})
     EXPECT_TRUE(at::equal(mask(keys, width, site), wide.narrow(1, 0, width))) << width;
 }
 
@@ -76,9 +77,11 @@ TEST(Dropout, TheMaskIsWhatTheHeaderSays) {
   auto const key = scatter(site.seed ^ scatter(4));
   for (std::uint32_t f = 0; f < 256; ++f) {
     auto const words =
-        ops::philox({f / 32 * 8 + f % 8, 5, 0x23456789, 0x1},
+        ops::philox({f / 64 * 8 + f % 8, 5, 0x23456789, 0x1},
                     {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)});
-    EXPECT_EQ(seen[0][f].item<bool>(), words[f / 8 % 4] >= 0.4 * 4294967296.0) << f;
+    auto const half = f / 8 % 8;
+    auto const bits = half < 4 ? words[half] & 0xffff : words[half - 4] >> 16;
+    EXPECT_EQ(seen[0][f].item<bool>(), bits >= std::lround(0.4 * 65536)) << f;
   }
 }
 

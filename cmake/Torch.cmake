@@ -29,6 +29,8 @@ list(JOIN VLR_TORCH_VERSION_NUMBERS "." VLR_TORCH_VERSION)
 add_library(vlr_torch INTERFACE)
 target_include_directories(vlr_torch SYSTEM INTERFACE
     ${TORCH_DIR}/include ${TORCH_DIR}/include/torch/csrc/api/include)
+# The wheel brings its own fmt headers without their library, and c10 uses them.
+target_compile_definitions(vlr_torch INTERFACE FMT_HEADER_ONLY=1)
 target_link_libraries(vlr_torch INTERFACE
     -L${TORCH_DIR}/lib -Wl,--no-as-needed c10 torch_cpu -Wl,--as-needed)
 target_link_options(vlr_torch INTERFACE

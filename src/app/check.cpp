@@ -102,13 +102,24 @@ void dump(RowReader const& reader, Settings const& settings) {
   }
 }
 
-/// The first pair of the data as the model sees it.
-std::string first_pair(EncodedRow const& row, ParsedRow const& parsed, Tokenizer const& tokenizer) {
+/// The first pair of the data as the model sees it, with its ids. Runs of pads stand as one with
+/// their number.
+std::string first_pair(EncodedRow const& row, ParsedRow const& parsed, RowReader const& reader) {
   auto const& pair = row.pairs.front();
   auto out = text("first pair (", parsed.sample.file, ":", parsed.sample.line, ", label ",
-                  pair.label, "):\n", tokenizer.decode(pair.ids), "\nids:");
-  for (auto const id : pair.ids) out += text(" ", id);
-  return out + "\n";
+                  pair.label, "):\n");
+  std::string ids;
+  for (std::size_t at = 0; at < pair.ids.size();) {
+    auto const id = pair.ids[at];
+    bool const pad = id == reader.prompt_ids.image_pad || id == reader.prompt_ids.video_pad;
+    std::size_t run = 1;
+    while (pad && at + run < pair.ids.size() && pair.ids[at + run] == id) ++run;
+    auto const times = run > 1 ? text("x", run) : "";
+    out += reader.request.tokenizer->decode({&id, 1}) + times;
+    ids += text(" ", id, times);
+    at += run;
+  }
+  return out + "\nids:" + ids + "\n";
 }
 
 class Checker {
@@ -154,7 +165,7 @@ class Checker {
                                 reader_.prompt_ids, request.encode);
     add_row(summary_.report, parsed, row);
     summary_.add(parsed, row, settings_);
-    if (summary_.sample.empty()) summary_.sample = first_pair(row, parsed, *request.tokenizer);
+    if (summary_.sample.empty()) summary_.sample = first_pair(row, parsed, reader_);
     for (auto const& warning : parsed.warnings)
       report_.line(text(source.path, ":", line, ": warning: ", warning));
     std::int64_t cut = 0;
@@ -185,7 +196,7 @@ void judge(PrepareReport const& report, DataSettings const& data) {
   VLR_INPUT(report.rows > 0,
             report.first_bad.empty() ? std::string("the data hold no row")
                                      : text("no row is usable: ", report.first_bad.front().text()),
-            "give JSON lines in one of the forms of docs/data.md");
+            "give JSON lines in one of the forms that the reason names");
 }
 
 }  // namespace

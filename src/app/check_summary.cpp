@@ -97,7 +97,7 @@ void CheckSummary::add(ParsedRow const& parsed, EncodedRow const& row, Settings 
   auto const computed = row.prefix_end + static_cast<double>(branches) * share;
   step_documents += static_cast<double>(taken);
   step_tokens += computed;
-  longest_row = std::max(longest_row, std::llround(computed));
+  longest_row = std::max<std::int64_t>(longest_row, std::llround(computed));
 }
 
 std::string show_counts(CheckSummary const& summary) {
@@ -132,11 +132,12 @@ std::string show_steps(CheckSummary const& summary, Settings const& settings) {
   auto const rows = summary.report.rows;
   try {
     auto const length = run_length(settings, rows, 1);
-    auto const share = static_cast<double>(length.global_batch_size) / static_cast<double>(rows);
+    auto const taken = std::min(length.global_batch_size, rows);
+    auto const share = static_cast<double>(taken) / static_cast<double>(rows);
     return fmt::format(
         "a step: {} rows, about {:.0f} documents and {:.0f} tokens; {} steps an epoch, {} in all\n",
-        length.global_batch_size, summary.step_documents * share, summary.step_tokens * share,
-        length.steps_per_epoch, length.total_steps);
+        taken, summary.step_documents * share, summary.step_tokens * share, length.steps_per_epoch,
+        length.total_steps);
   } catch (Error const& error) {
     return "warning: " + error.summary() + "\n";
   }

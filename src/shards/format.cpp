@@ -181,6 +181,10 @@ std::string options_json(ShardRecipe const& recipe) {
   return dump(recipe_json(recipe));
 }
 
+std::string sources_text(ShardRecipe const& recipe) {
+  return dump(sources_json(recipe));
+}
+
 std::string valid_utf8(std::string const& text) {
   return Json::parse(dump(Json(text))).get<std::string>();
 }

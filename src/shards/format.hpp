@@ -113,6 +113,8 @@ std::uint64_t hash_row(EncodedRow const& row, std::vector<ImageHash> const& imag
 
 /// The recipe's part that decides how a row is encoded, without sources: the shard's attribute.
 std::string options_json(ShardRecipe const& recipe);
+/// The recipe's sources in the one form in which they are written and compared; "[]" for none.
+std::string sources_text(ShardRecipe const& recipe);
 
 /// The text with every byte that is not UTF-8 replaced by U+FFFD: file names can hold any bytes.
 std::string valid_utf8(std::string const& text);

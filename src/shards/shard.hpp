@@ -95,7 +95,7 @@ class ShardSet {
  public:
   /// Opens the manifest and every shard's header; checks the recipe of each against the others.
   /// Throws Error (exit 3) naming file and reason. Read-only; safe to open on every rank.
-  /// Reads every index array once and verifies its checksum. Memory: 24 bytes a row and 8 a pair.
+  /// Reads every index array once and verifies its checksum. Memory: 57 bytes a row and 8 a pair.
   static ShardSet open(std::filesystem::path const& directory);
   /// One shard alone, whether a manifest lists it or not.
   static ShardSet open_shard(std::filesystem::path const& file);

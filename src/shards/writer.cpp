@@ -160,7 +160,7 @@ ShardFile ShardWriter::finish(Durability durability) {
                        {"images", shard.images, ""},
                        {"tokenizer_xxh3", hex(state_->recipe.tokenizer), ""},
                        {"recipe", options_json(state_->recipe), ""},
-                       {"sources", state_->recipe.sources, ""}};
+                       {"sources", sources_text(state_->recipe), ""}};
   std::vector<std::uint64_t> hashes;
   for_each_array(index, [&](char const* name, auto const& values, int columns) {
     using T = typename std::decay_t<decltype(values)>::value_type;

@@ -20,7 +20,7 @@ using torch::autograd::variable_list;
 
 constexpr std::uint32_t multiplier_0 = 0xD2511F53, multiplier_1 = 0xCD9E8D57;
 constexpr std::uint32_t weyl_0 = 0x9E3779B9, weyl_1 = 0xBB67AE85;
-constexpr int lanes = 32;  // counters made together: enough to fill the vector units
+constexpr int lanes = 16;  // counters made together: 128 features, two vectors wide
 
 /// Scatters the bits of a number over all 64: the finaliser of splitmix64.
 std::uint64_t scatter(std::uint64_t x) {
@@ -53,7 +53,14 @@ inline void philox_lanes(std::uint32_t (&words)[4][lanes], std::uint32_t first,
   }
 }
 
-/// One token's features: x * scale where the random half word reaches the threshold, else 0.
+/// Eight neighbours: x * scale where the half word reaches the threshold, else 0.
+inline void drop_eight(float* out, float const* x, std::uint32_t const* words, int shift,
+                       std::int64_t count, std::uint32_t threshold, float scale) {
+  for (std::int64_t l = 0; l < count; ++l)
+    out[l] = (words[l] >> shift & 0xffff) >= threshold ? x[l] * scale : 0.0f;
+}
+
+/// One token's features. Whole groups of eight have a fixed count, which vectorises.
 VLR_CPU_CLONES void drop_row(float* out, float const* x, std::int64_t width, std::uint32_t stream,
                              std::uint64_t token, std::uint64_t key, std::uint32_t threshold,
                              float scale) {
@@ -63,12 +70,12 @@ VLR_CPU_CLONES void drop_row(float* out, float const* x, std::int64_t width, std
     for (int tile = 0; tile < lanes / 8; ++tile) {
       for (int half = 0; half < 8; ++half) {
         auto const at = begin + tile * 64 + half * 8;
-        auto const count = std::min<std::int64_t>(8, width - at);
         auto const* const word = words[half % 4] + tile * 8;
-        for (std::int64_t l = 0; l < count; ++l) {
-          auto const bits = half < 4 ? word[l] & 0xffff : word[l] >> 16;
-          out[at + l] = bits >= threshold ? x[at + l] * scale : 0.0f;
-        }
+        int const shift = half < 4 ? 0 : 16;
+        if (at + 8 <= width)
+          drop_eight(out + at, x + at, word, shift, 8, threshold, scale);
+        else if (at < width)
+          drop_eight(out + at, x + at, word, shift, width - at, threshold, scale);
       }
     }
   }

@@ -31,7 +31,10 @@ class Scorer {
       : settings_(settings),
         session_(session),
         request_(prepare_request(settings.data, settings.run.seed, session.tokenizer)),
-        media_(request_.image, media_cache_bytes) {}
+        media_(request_.image, media_cache_bytes) {
+    request_.rows.labels_required = false;
+    request_.rows.duplicates = Duplicates::keep;  // one score a document of the row
+  }
 
   /// The output line of one input row: scores, or why there are none.
   json score(std::string const& line, std::int64_t number) {

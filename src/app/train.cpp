@@ -55,6 +55,13 @@ void describe(Settings const& settings, Session const& session, DataSet const& d
            " rows; ", length.steps_per_epoch, " steps an epoch, ", length.total_steps, " in all"));
 }
 
+/// Stage 3's meaning here is told, not left to be guessed.
+void explain_stage(Settings const& settings, int ranks, Log const& log) {
+  if (settings.parallel.zero == "3" && ranks > 1)
+    log("notice: --zero 3 on CPU ranks divides optimizer state and gradients; each rank keeps the "
+        "whole weights");
+}
+
 void write_plan(Settings const& settings, RunLength const& length, int ranks) {
   write_file(
       fs::path(settings.run.output_dir) / "plan.json",
@@ -90,6 +97,7 @@ int run_train(Settings const& settings, Launch const& launch) {
   }
   control.barrier();
   describe(settings, session, data, length, control.size(), log);
+  explain_stage(settings, control.size(), log);
   if (control.is_root()) print_sample(data, session.tokenizer, log);
 
   auto const first = resumed ? read_trainer_state(*resumed).step : 0;

@@ -59,6 +59,7 @@ struct TrainableSettings {
   bool freeze_llm = false;
   bool freeze_vit = true;
   bool freeze_aligner = true;
+  bool freeze_embedding = false;  // the token embedding, and lm_head when tied to it; full only
 };
 
 struct LossSettings {
@@ -121,8 +122,9 @@ struct RunSettings {
   std::int64_t logging_steps = 5;
   std::string metric_for_best_model = "mrr";
   std::uint64_t seed = 42;
-  std::int64_t seed_data = -1;    // --data-seed; -1: as seed
-  std::string progress = "auto";  // auto|on|off
+  std::int64_t seed_data = -1;      // --data-seed; -1: as seed
+  std::string progress = "auto";    // auto|on|off
+  std::int32_t max_bad_steps = 10;  // steps in a row whose loss or gradient is not finite
   std::int32_t dataloader_num_workers = 1;
 };
 

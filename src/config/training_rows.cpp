@@ -26,6 +26,8 @@ Rows tuning_rows(Settings& s) {
           Option("freeze-vit", &s.trainable.freeze_vit, "leave the vision tower as it is"),
           Option("freeze-aligner", &s.trainable.freeze_aligner,
                  "leave the merger between vision tower and decoder as it is"),
+          Option("freeze-embedding", &s.trainable.freeze_embedding,
+                 "with --tuner full: leave the token embedding (and a head tied to it) as it is"),
       });
 }
 
@@ -159,6 +161,9 @@ Rows run_rows(Settings& s) {
           Option("progress", &r.progress, "bar on a terminal, lines elsewhere")
               .choose({"auto", "on", "off"})
               .also({{"disable-tqdm", {{"true", "off"}, {"false", "auto"}}, "", "--progress off"}}),
+          Option("max-bad-steps", &r.max_bad_steps,
+                 "steps in a row with a loss or gradient that is not finite, before the run ends")
+              .at_least(0),
           Option("seed", &r.seed, "decides initial adapters, dropout and choices").at_least(0),
           Option("data-seed", &r.seed_data, "decides the order of rows and the choice of negatives")
               .at_least(0)

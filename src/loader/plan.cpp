@@ -132,6 +132,7 @@ StepPlan TrainPlan::step(std::int64_t step, int rank, int ranks) const {
   for (auto i = first; i < last; ++i) {
     Piece piece;
     piece.row = order_[static_cast<std::size_t>(i)];
+    plan.row_numbers.push_back(piece.row);
     indices.push_back(data_.index(piece.row));
     auto const& index = indices.back();
     piece.documents =

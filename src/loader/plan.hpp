@@ -28,6 +28,7 @@ struct StepPlan {
   std::int64_t step = 0;   // 0-based optimizer step of the run
   std::int64_t epoch = 0;  // 0-based
   std::int64_t rows = 0;
+  std::vector<std::int64_t> row_numbers;
   std::int64_t documents = 0;
   double progress = 0;           // epochs done after this step
   std::vector<MicroBatch> mine;  // of the rank asked for; may be empty

@@ -18,6 +18,8 @@ bool is_trained(ModelPart part, TrainableSettings const& settings) {
       return !settings.freeze_vit;
     case ModelPart::aligner:
       return !settings.freeze_aligner;
+    case ModelPart::embedding:
+      return !settings.freeze_llm && !settings.freeze_embedding;
     default:
       return !settings.freeze_llm;
   }

@@ -20,6 +20,7 @@ std::int64_t micro_batch_tokens(Settings const& settings) {
   return asked > 0 ? asked : cpu_micro_batch_tokens;
 }
 
+/// CPU ranks keep whole weights: stage 3 divides what stage 2 does.
 ZeroStage stage_of(std::string const& zero, int ranks) {
   if (ranks == 1 || zero == "0") return ZeroStage::replicated;
   return zero == "1" ? ZeroStage::optimizer : ZeroStage::gradients;
@@ -204,10 +205,9 @@ void Trainer::train_step(StepPlan const& plan, Loader& loader) {
   auto host = at::cat({sums.cpu(), at::full({1}, tokens, at::kDouble)});
   control_.all_reduce(host, Reduce::sum).wait();
   auto const* values = host.const_data_ptr<double>();
-  VLR_CHECK_(
-      Exit::diverged, std::isfinite(values[0]) && std::isfinite(grad_norm),
-      text("step ", plan.step + 1, ": loss ", values[0], ", gradient norm ", totals_.grad_norm),
-      "lower --learning-rate, or resume from the last checkpoint");
+  bool const finite = std::isfinite(values[0]) && std::isfinite(grad_norm);
+  if (!finite) skip_bad_step(plan, values[0], grad_norm);
+  bad_steps_ = finite ? 0 : bad_steps_;
   StepTotals step;
   step.steps = 1;
   step.loss = values[0];
@@ -223,6 +223,18 @@ void Trainer::train_step(StepPlan const& plan, Loader& loader) {
   add(totals_, step);
   state_.step = plan.step + 1;
   state_.optimizer_steps = optimizer_.steps();
+}
+
+void Trainer::skip_bad_step(StepPlan const& plan, double loss, double grad_norm) {
+  ++bad_steps_;
+  std::string rows;
+  for (auto const row : plan.row_numbers) rows += text(rows.empty() ? "" : " ", row);
+  auto const what = text("step ", plan.step + 1, ": loss ", loss, ", gradient norm ", grad_norm,
+                         "; nothing was updated (rows ", rows, ")");
+  VLR_CHECK_(Exit::diverged, bad_steps_ <= settings_.run.max_bad_steps,
+             text(what, ", ", bad_steps_, " such steps in a row"),
+             "lower --learning-rate, or resume from the last checkpoint with other settings");
+  log_.line("warning: " + what);
 }
 
 void Trainer::log_step(std::int64_t step, double progress) {

@@ -56,6 +56,7 @@ class Trainer {
 
  private:
   void train_step(StepPlan const& plan, Loader& loader);
+  void skip_bad_step(StepPlan const& plan, double loss, double grad_norm);
   void log_step(std::int64_t step, double progress);
   void evaluate(std::int64_t step);
   void save(std::int64_t step);
@@ -77,6 +78,7 @@ class Trainer {
   std::optional<Evaluation> newest_;  // at evaluated_step_
   std::int64_t evaluated_step_ = -1;
   std::int64_t saved_step_ = -1;
+  std::int64_t bad_steps_ = 0;  // in a row
   TrainerHooks hooks_;
   StepTotals totals_;  // since the last log line
 };

@@ -41,8 +41,8 @@ std::vector<Room> const rooms = {
      {"core", "config", "io", "comm", "safetensors", "tokenizer", "metrics", "loader", "model",
       "params", "zero", "checkpoint"}},
     {"app",
-     {"core",   "config", "io",     "comm",   "safetensors", "tokenizer", "media",      "metrics",
-      "data",   "shards", "prepare", "loader", "model",       "params",    "checkpoint", "train"}},
+     {"core", "config", "io", "comm", "safetensors", "tokenizer", "media", "metrics", "data",
+      "shards", "prepare", "loader", "model", "params", "checkpoint", "train"}},
 };
 
 /// Library headers that must stay in the rooms and files named.
@@ -94,8 +94,9 @@ TEST(Architecture, EveryFolderIsARoomOfTheMap) {
   for (auto const& entry : fs::directory_iterator(source())) {
     if (!entry.is_directory()) continue;
     auto const name = entry.path().filename().string();
-    EXPECT_TRUE(std::any_of(rooms.begin(), rooms.end(), [&](auto const& r) { return r.name == name; }))
-        << name;
+    EXPECT_TRUE(std::any_of(rooms.begin(), rooms.end(), [&](auto const& r) {
+      return r.name == name;
+    })) << name;
   }
 }
 
@@ -107,7 +108,8 @@ TEST(Architecture, IncludesFollowTheMap) {
     auto const to = name.substr(0, name.find('/'));
     ++seen;
     if (from == to) return;
-    auto const room = std::find_if(rooms.begin(), rooms.end(), [&](auto const& r) { return r.name == from; });
+    auto const room =
+        std::find_if(rooms.begin(), rooms.end(), [&](auto const& r) { return r.name == from; });
     ASSERT_NE(room, rooms.end()) << path;
     EXPECT_NE(std::find(room->may_use.begin(), room->may_use.end(), to), room->may_use.end())
         << path << " includes " << name;

@@ -100,19 +100,23 @@ TEST(Adapter, EveryKeyMustBelongToAModuleAndEveryModuleMustHaveItsKeys) {
     return reason([&] { load_adapter(folder.path(), adapted.model.linears()); });
   };
 
-  EXPECT_NE(load_changed([](NamedTensors& t) { t.erase(t.begin()); }).find("lacks base_model.model."),
-            std::string::npos);
+  EXPECT_NE(
+      load_changed([](NamedTensors& t) { t.erase(t.begin()); }).find("lacks base_model.model."),
+      std::string::npos);
   EXPECT_NE(load_changed([](NamedTensors& t) {
               t.emplace_back("base_model.model.extra.lora_A.weight", at::ones({2, 2}));
             }).find("extra.lora_A"),
             std::string::npos);
   EXPECT_NE(load_changed([](NamedTensors& t) {
-              for (auto& [name, value] : t) name = name.substr(std::string("base_model.model.").size());
+              for (auto& [name, value] : t)
+                name = name.substr(std::string("base_model.model.").size());
             }).find("more"),
             std::string::npos);
   EXPECT_NE(load_changed([](NamedTensors& t) { t[0].second = at::zeros({0}); }).find("empty"),
             std::string::npos);
-  EXPECT_NE(load_changed([](NamedTensors& t) { t[0].second = at::ones({3, 3}); }).find("[3, 3]"),
+  EXPECT_NE(load_changed([](NamedTensors& t) {
+              t[0].second = at::ones({3, 3});
+            }).find("[3, 3]"),
             std::string::npos);
 }
 
@@ -120,9 +124,12 @@ TEST(Adapter, FeaturesThatAreNotComputedAreRefusedByName) {
   std::ifstream stream(golden("adapter_final") / "adapter_config.json");
   auto const good = nlohmann::json::parse(stream);
   std::vector<std::pair<char const*, nlohmann::json>> const features = {
-      {"use_dora", true},           {"bias", "all"},
-      {"modules_to_save", {"norm"}}, {"rank_pattern", {{"q_proj", 4}}},
-      {"peft_type", "ADALORA"},     {"fan_in_fan_out", true}};
+      {"use_dora", true},
+      {"bias", "all"},
+      {"modules_to_save", {"norm"}},
+      {"rank_pattern", {{"q_proj", 4}}},
+      {"peft_type", "ADALORA"},
+      {"fan_in_fan_out", true}};
   for (auto const& [name, value] : features) {
     TemporaryFolder const folder;
     auto config = good;

@@ -32,5 +32,7 @@ inline int run_mpi_tests(int argc, char** argv) {
 
 }  // namespace vlrerank::test
 
-#define VLR_MPI_TEST_MAIN() \
-  int main(int argc, char** argv) { return ::vlrerank::test::run_mpi_tests(argc, argv); }
+#define VLR_MPI_TEST_MAIN()                             \
+  int main(int argc, char** argv) {                     \
+    return ::vlrerank::test::run_mpi_tests(argc, argv); \
+  }

@@ -110,6 +110,29 @@ TEST(Prepare, MakesASetThatHoldsTheRows) {
   EXPECT_FALSE(fs::exists(folder / "set/.prepare"));
 }
 
+TEST(Prepare, StoresVideosWithTheirTimesAndNoticesWhenAFrameChanges) {
+  TemporaryFolder const folder;
+  test::write_rows(folder.path(), "unused.jsonl", 1);
+  nlohmann::json const row = {
+      {"query", {{"text", "noise"}}},
+      {"documents",
+       {{{"video", {"p1.bmp", "p1.bmp", "p1.bmp"}}, {"label", 1}}, {{"text", "b"}, {"label", 0}}}}};
+  write_file(folder / "a.jsonl", row.dump() + "\n");
+  auto const request = test::request(folder / "a.jsonl", folder / "set");
+  run(request);
+
+  auto const stored = ShardSet::open(folder / "set").read(0);
+
+  ASSERT_EQ(stored.row.media.size(), 1u);
+  EXPECT_TRUE(stored.row.media[0].video);
+  EXPECT_EQ(stored.row.media[0].grid.t, 2);  // three frames, the last one repeated
+  EXPECT_EQ(stored.row.media[0].seconds.size(), 2u);
+  EXPECT_EQ(static_cast<std::int64_t>(stored.pixels[0].size()), pixel_bytes(stored.row.media[0]));
+  EXPECT_TRUE(run(request).cached);
+  write_file(folder / "p1.bmp", test::bitmap(48, 123));
+  EXPECT_FALSE(run(request).cached);
+}
+
 TEST(Prepare, FindsItsSetAndNoticesEveryChange) {
   TemporaryFolder const folder;
   test::write_rows(folder.path(), "a.jsonl", 20);

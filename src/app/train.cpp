@@ -82,10 +82,15 @@ int run_train(Settings const& settings, Launch const& launch) {
   };
   auto session = open_session(settings, Purpose::training, 128 * control.size(), environment, log);
   auto const cache = settings.data.cache_dir;
-  auto const data = open_data(settings.data.dataset, settings, session.tokenizer, cache, control);
+  auto data = open_data(settings.data.dataset, settings, session.tokenizer, cache, control);
   std::optional<DataSet> validation;
-  if (!settings.data.val_dataset.empty())
+  if (!settings.data.val_dataset.empty()) {
     validation = open_data(settings.data.val_dataset, settings, session.tokenizer, cache, control);
+  } else if (settings.data.split_dataset_ratio > 0) {
+    auto parts = data.split(settings.data.split_dataset_ratio, settings.run.seed);
+    data = std::move(parts.first);
+    validation = std::move(parts.second);
+  }
   auto const length = run_length(settings, data.rows(), control.size());
 
   RunDirectory directory(settings.run.output_dir);

@@ -103,31 +103,34 @@ Option dataset_row(Settings& s) {
       .needed();
 }
 
+Option cache_row(Settings& s) {
+  return Option("cache-dir", &s.data.cache_dir,
+                "where shards that a command makes itself are kept");
+}
+
 Rows training_data_rows(Settings& s) {
   auto& d = s.data;
   return grouped(
-      "Data",
-      {
-          dataset_row(s),
-          Option("val-dataset", &d.val_dataset, "rows to evaluate on while training")
-              .also({"val-datasets"}),
-          Option("split-dataset-ratio", &d.split_dataset_ratio,
-                 "share of --dataset that is kept for evaluation")
-              .between(0, 0.99),
-          Option("max-positives", &d.max_positives, "positives of a row in one step")
-              .between(1, 1 << 20)
-              .from_environment("MAX_POSITIVE_SAMPLES"),
-          Option("max-negatives", &d.max_negatives, "negatives of a row in one step")
-              .between(0, 1 << 20)
-              .from_environment("MAX_NEGATIVE_SAMPLES"),
-          Option("shuffle", &d.shuffle, "a new order of rows each epoch, from --data-seed")
-              .also({"dataset-shuffle", "train-dataloader-shuffle"}),
-          Option("cache-dir", &d.cache_dir, "where shards made by the training itself are kept")
-              .defaulting(".vlrerank-cache beside the run directory"),
-          Option("dataloader-num-workers", &s.run.dataloader_num_workers,
-                 "threads of a rank that read ahead")
-              .between(0, 256),
-      });
+      "Data", {
+                  dataset_row(s),
+                  Option("val-dataset", &d.val_dataset, "rows to evaluate on while training")
+                      .also({"val-datasets"}),
+                  Option("split-dataset-ratio", &d.split_dataset_ratio,
+                         "share of --dataset that is kept for evaluation")
+                      .between(0, 0.99),
+                  Option("max-positives", &d.max_positives, "positives of a row in one step")
+                      .between(1, 1 << 20)
+                      .from_environment("MAX_POSITIVE_SAMPLES"),
+                  Option("max-negatives", &d.max_negatives, "negatives of a row in one step")
+                      .between(0, 1 << 20)
+                      .from_environment("MAX_NEGATIVE_SAMPLES"),
+                  Option("shuffle", &d.shuffle, "a new order of rows each epoch, from --data-seed")
+                      .also({"dataset-shuffle", "train-dataloader-shuffle"}),
+                  cache_row(s).defaulting(".vlrerank-cache beside the run directory"),
+                  Option("dataloader-num-workers", &s.run.dataloader_num_workers,
+                         "threads of a rank that read ahead")
+                      .between(0, 256),
+              });
 }
 
 }  // namespace vlrerank

@@ -45,6 +45,8 @@ void resolve(Settings& settings, std::string const& command) {
     if (std::find(at.begin(), at.end(), cutoff) == at.end())
       at.insert(std::upper_bound(at.begin(), at.end(), cutoff), cutoff);
   }
+  if (settings.data.cache_dir.empty() && command == "eval")
+    settings.data.cache_dir = ".vlrerank-cache";
   if (settings.data.cache_dir.empty() && (command == "train" || command == "check")) {
     auto const run_directory =
         std::filesystem::absolute(run.output_dir + "/").lexically_normal().parent_path();

@@ -29,6 +29,7 @@ Rows loss_rows(Settings& s);
 Rows optimizer_rows(Settings& s);
 Rows batch_rows(Settings& s);
 Rows run_rows(Settings& s);
+Option cache_row(Settings& s);
 Option cutoffs_row(Settings& s);
 Option bootstrap_row(Settings& s);
 Rows evaluation_rows(Settings& s);

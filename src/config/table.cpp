@@ -77,6 +77,7 @@ Rows eval_table(Settings& s) {
       "Evaluation",
       {
           dataset_row(s).also({"val-dataset"}),
+          cache_row(s).defaulting(".vlrerank-cache"),
           cutoffs_row(s),
           bootstrap_row(s),
           Option("json", &s.eval.json, "print the metrics as one JSON object last"),

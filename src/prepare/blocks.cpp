@@ -152,7 +152,7 @@ bool is_fresh(std::vector<MediaStamp> const& media) {
 }
 
 std::int64_t block_rows(std::int64_t rows) {
-  return std::clamp<std::int64_t>(rows / 512, 16, 512);
+  return std::clamp<std::int64_t>(rows / 128, 16, 512);
 }
 
 PrepareReport encode_blocks(PrepareRequest const& request, ShardRecipe const& recipe,

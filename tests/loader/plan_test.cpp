@@ -23,7 +23,7 @@ class Plans : public ::testing::Test {
   DataSet make() {
     std::vector<ShardSet> sets;
     unsigned number = 0;
-    for (auto const [name, rows] : {std::pair{"a", 14}, std::pair{"b", 9}}) {
+    for (auto const& [name, rows] : {std::pair{"a", 14}, std::pair{"b", 9}}) {
       auto const folder = folder_ / name;
       std::filesystem::create_directories(folder);
       ShardWriter writer(folder, "part", 0, test::recipe());
@@ -148,6 +148,23 @@ TEST_F(Plans, EvaluationTakesWholeListsOnce) {
     EXPECT_EQ(count, want);
     EXPECT_EQ(seen.size(), want);
   }
+}
+
+TEST_F(Plans, ASplitKeepsEveryRowOnceAndDependsOnTheSeed) {
+  auto lines = [](DataSet const& part) {
+    std::vector<std::int64_t> out;
+    for (std::int64_t row = 0; row < part.rows(); ++row) out.push_back(part.read(row).row.line);
+    return out;
+  };
+  auto const [train, held] = data_.split(0.2, 42);
+
+  EXPECT_EQ(train.rows(), 18);
+  EXPECT_EQ(held.rows(), 5);
+  auto all = lines(train);
+  for (auto const line : lines(held)) all.push_back(line);
+  EXPECT_EQ(std::set<std::int64_t>(all.begin(), all.end()).size(), 23u);
+  EXPECT_EQ(lines(data_.split(0.2, 42).second), lines(held));
+  EXPECT_NE(lines(data_.split(0.2, 43).second), lines(held));
 }
 
 }  // namespace

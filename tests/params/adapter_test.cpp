@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/error.hpp"
 #include "model/reranker.hpp"
 #include "safetensors/safetensors.hpp"
 #include "support/temporary_folder.hpp"

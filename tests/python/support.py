@@ -26,6 +26,9 @@ def run(*arguments, ranks=0, **options):
     command = [PROGRAM, *map(str, arguments)]
     if ranks:
         command = ["mpirun", "-n", str(ranks), "--oversubscribe", "--bind-to", "none", *command]
+    # mpirun refuses root unless told twice; containers and CI are root.
+    environment = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    options.setdefault("env", environment)
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, **options)
     if check and done.returncode != 0:
         raise AssertionError(f"{' '.join(command)}\nexit {done.returncode}\n{done.stdout}{done.stderr}")

@@ -21,12 +21,6 @@ target_precompile_headers(vlr_pch PRIVATE <ATen/ATen.h> <string> <vector> <funct
 # TENSORS: the room includes ATen, so it links LibTorch and takes the precompiled header.
 function(vlr_room name)
     cmake_parse_arguments(PARSE_ARGV 1 room "TENSORS" "" "SOURCES;USES")
-    foreach(source IN LISTS room_SOURCES)  # DEV-ONLY
-        get_filename_component(full ${source} ABSOLUTE)  # DEV-ONLY
-        if(NOT EXISTS ${full})  # DEV-ONLY
-            list(REMOVE_ITEM room_SOURCES ${source})  # DEV-ONLY
-        endif()  # DEV-ONLY
-    endforeach()  # DEV-ONLY
     add_library(vlr_${name} OBJECT ${room_SOURCES})
     target_link_libraries(vlr_${name} PUBLIC vlr_flags ${room_USES})
     if(room_TENSORS)

@@ -84,8 +84,8 @@ TEST(DamagedShard, IsNoticedWhenItChangesWhileOpen) {
   test::write_set(folder.path(), 10, 10);
   auto const path = folder / "part-00000.h5";
   auto const set = ShardSet::open(folder.path());
-  for (auto const* name : {"image_grid", "pair_media_offsets", "image_offsets", "row_ids",
-                           "pair_media", "media"}) {
+  for (auto const* name :
+       {"image_grid", "pair_media_offsets", "image_offsets", "row_ids", "pair_media", "media"}) {
     auto const array = *hdf5::open(path).array(name);
     auto const before = read_file(path);
     auto after = before;

@@ -17,8 +17,8 @@ using test::world;
 std::vector<Arena> make_arenas() {
   std::vector<Arena> arenas;
   arenas.emplace_back(std::vector<Slice>{{"a.weight", {5, 7}, RateGroup::base, Decay::yes},
-                                           {"a.norm", {7}, RateGroup::base, Decay::no},
-                                           {"v.weight", {3, 3}, RateGroup::vision, Decay::yes}},
+                                         {"a.norm", {7}, RateGroup::base, Decay::no},
+                                         {"v.weight", {3, 3}, RateGroup::vision, Decay::yes}},
                       128 * world().size(), at::kCPU);
   arenas.emplace_back(std::vector<Slice>{{"b.weight", {11}, RateGroup::base, Decay::yes}},
                       128 * world().size(), at::kCPU);

@@ -14,6 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view prefix = "checkpoint-";
+constexpr std::string_view draft_suffix = ".partial";
 
 std::optional<std::int64_t> step_of(std::string const& name) {
   if (!name.starts_with(prefix)) return {};
@@ -51,6 +52,11 @@ RunDirectory RunDirectory::create(fs::path path, Existing existing) {
         VLR_IO(!error, text("cannot remove ", entry.path().string(), ": ", error.message()),
                "check the permissions, or choose another --output-dir");
       }
+  if (used && existing == Existing::resume)
+    for (auto const& entry : fs::directory_iterator(path))
+      if (auto const name = entry.path().filename().string();
+          name.starts_with(prefix) && name.ends_with(draft_suffix))
+        fs::remove_all(entry.path(), error);  // of an attempt that was killed while saving
   fs::create_directories(path, error);
   VLR_IO(!error && fs::is_directory(path),
          text("cannot create --output-dir ", path.string(), ": ", error.message()),

@@ -13,6 +13,35 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// The folder a checkpoint is written in until it is whole; gone when anything fails before that.
+class Draft {
+ public:
+  Draft(fs::path target, bool is_mine)
+      : target_(std::move(target)), path_(target_.string() + ".partial"), is_mine_(is_mine) {
+    if (!is_mine_) return;
+    fs::remove_all(path_);
+    make_directories(path_);
+  }
+  ~Draft() {
+    std::error_code ignored;
+    if (is_mine_) fs::remove_all(path_, ignored);
+  }
+  Draft(Draft const&) = delete;
+  Draft& operator=(Draft const&) = delete;
+
+  fs::path const& path() const { return path_; }
+  /// Takes the place of a checkpoint that an attempt resumed from an older one has left.
+  void commit() const {
+    fs::remove_all(target_);
+    rename_file(path_, target_);
+  }
+
+ private:
+  fs::path target_;
+  fs::path path_;
+  bool is_mine_;
+};
+
 /// What a server must do alike to get the same scores.
 void write_contract(fs::path const& directory, Settings const& settings) {
   auto const& data = settings.data;
@@ -68,18 +97,12 @@ void copy_model_files(fs::path const& from, fs::path const& to) {
 void save_checkpoint(std::int64_t step, IsBest best, Settings const& settings, Session& session,
                      TrainerState const& state, ShardedAdamW& optimizer,
                      RunDirectory const& directory, Communicator& control) {
-  auto const target = directory.checkpoint(step);
-  auto const draft = fs::path(target.string() + ".partial");
-  if (control.is_root()) {
-    fs::remove_all(draft);
-    make_directories(draft);
-    write_draft(draft, settings, session, state);
-  }
+  Draft const draft(directory.checkpoint(step), control.is_root());
+  if (control.is_root()) write_draft(draft.path(), settings, session, state);
   if (!settings.run.save_only_model)
-    write_optimizer(draft, session.arenas, optimizer, control, MasterValues::leave);
+    write_optimizer(draft.path(), session.arenas, optimizer, control, MasterValues::leave);
   if (control.is_root()) {
-    fs::remove_all(target);  // of an attempt that was resumed from an older checkpoint
-    rename_file(draft, target);
+    draft.commit();
     directory.point("last", step);
     if (best == IsBest::yes) directory.point("best", step);
     directory.prune(settings.run.save_total_limit);

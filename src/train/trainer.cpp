@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "train/micro_step.hpp"
 #include "train/save.hpp"
 #include "train/schedule.hpp"
 #include "train/signals.hpp"
@@ -178,22 +179,12 @@ void Trainer::train_step(StepPlan const& plan, Loader& loader) {
   double tokens = 0;
   for (std::size_t i = 0; i < plan.mine.size(); ++i) {
     auto const loaded = loader.next();
-    std::vector<LossGroup> groups;
-    std::int64_t at = 0;
-    for (auto const& piece : loaded.pieces) {
-      auto const count = static_cast<std::int64_t>(piece.documents.size());
-      groups.push_back({at, count, piece.weight});
-      at += count;
-    }
-    auto const terms = loss_terms(loaded.batch.labels, groups, loss_, session_.device);
-    auto const batch = to_device(loaded.batch, session_.device);
-    auto const scores = session_.model->forward(batch, context);
-    if (hooks_.scored) hooks_.scored(plan.step, batch, scores);
-    auto const result = reranker_loss(scores, terms, loss_);
-    session_.model->backward(result.gradient);
-    auto const pairs = at::full({}, static_cast<double>(batch.sequences()), sums.options());
+    auto const step = micro_step(session_, loaded, loss_, context);
+    if (hooks_.scored) hooks_.scored(plan.step, step.batch, step.scores);
+    auto const& result = step.result;
+    auto const pairs = at::full({}, static_cast<double>(step.batch.sequences()), sums.options());
     sums.add_(at::stack({result.loss, result.correct, result.count, pairs}));
-    tokens += static_cast<double>(batch.tokens());
+    tokens += static_cast<double>(step.batch.tokens());
   }
   double const factor = learning_rate_factor(settings_.schedule, peak_learning_rate(settings_),
                                              plan.step, length_.total_steps);
@@ -208,19 +199,19 @@ void Trainer::train_step(StepPlan const& plan, Loader& loader) {
   bool const finite = std::isfinite(values[0]) && std::isfinite(grad_norm);
   if (!finite) skip_bad_step(plan, values[0], grad_norm);
   bad_steps_ = finite ? 0 : bad_steps_;
-  StepTotals step;
-  step.steps = 1;
-  step.loss = values[0];
-  step.correct = values[1];
-  step.count = values[2];
-  step.pairs = values[3];
-  step.tokens = values[4];
-  step.grad_norm = grad_norm;
-  step.learning_rate = step_rates.base;
-  step.data_wait = loader.take_wait();
-  step.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  if (hooks_.stepped) hooks_.stepped(plan.step, step);
-  add(totals_, step);
+  StepTotals totals;
+  totals.steps = 1;
+  totals.loss = values[0];
+  totals.correct = values[1];
+  totals.count = values[2];
+  totals.pairs = values[3];
+  totals.tokens = values[4];
+  totals.grad_norm = grad_norm;
+  totals.learning_rate = step_rates.base;
+  totals.data_wait = loader.take_wait();
+  totals.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (hooks_.stepped) hooks_.stepped(plan.step, totals);
+  add(totals_, totals);
   state_.step = plan.step + 1;
   state_.optimizer_steps = optimizer_.steps();
 }

@@ -5,6 +5,12 @@ target_include_directories(vlr_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
 target_compile_options(vlr_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow>
     $<$<COMPILE_LANGUAGE:CXX>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}/src/=>)
+# GCC 13 sees dangling references where a function returns a reference into its argument.
+include(CheckCXXCompilerFlag)
+check_cxx_compiler_flag(-Wdangling-reference VLR_HAS_DANGLING_REFERENCE)
+if(VLR_HAS_DANGLING_REFERENCE)
+    target_compile_options(vlr_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-reference>)
+endif()
 if(VLRERANK_WERROR)
     target_compile_options(vlr_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()

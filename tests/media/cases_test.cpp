@@ -68,7 +68,7 @@ void expect_picture(std::string const& file, nlohmann::json const& expected, dou
     EXPECT_NEAR(sum * 3 / static_cast<double>(image.rgb.size()),
                 expected.at("rgb_mean")[c].get<double>(), tolerance + 1e-3);
   }
-  EXPECT_EQ(sha256(image.rgb), expected.at("sha256_rgb8")) << file;
+  EXPECT_EQ(sha256(image.rgb), expected.at("sha256_rgb8").get<std::string>()) << file;
 
   for (auto const& [profile, tokens] :
        {std::pair{"official_reranker", 1800}, std::pair{"msswift_default", 16384}}) {

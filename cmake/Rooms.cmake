@@ -33,7 +33,8 @@ function(vlr_room name)
         target_link_libraries(vlr_${name} PUBLIC vlr_torch)
         target_precompile_headers(vlr_${name} REUSE_FROM vlr_pch)
         # GCC 13 takes LibTorch's vector<bool> for an overrun where it inlines a custom Function.
-        target_compile_options(vlr_${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds>)
+        target_compile_options(vlr_${name} PRIVATE
+            "$<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds;-Wno-stringop-overflow>")
         set_property(GLOBAL APPEND PROPERTY VLR_TENSOR_ROOMS vlr_${name})
     endif()
     set_property(GLOBAL APPEND PROPERTY VLR_ROOMS vlr_${name})

@@ -29,7 +29,8 @@ void write_trainer_state(fs::path const& directory, TrainerState const& state) {
   json out = {{"format", 1},
               {"global_step", state.step},
               {"max_steps", state.total_steps},
-              {"optimizer_steps", state.optimizer_steps},
+              {"optimizer_steps", state.optimizer_steps.text},
+              {"optimizer_steps_vision", state.optimizer_steps.vision},
               {"epoch", state.epoch},
               {"global_batch_size", state.global_batch_size},
               {"rows", state.rows},
@@ -50,7 +51,7 @@ TrainerState read_trainer_state(fs::path const& directory) {
     TrainerState state;
     state.step = in.at("global_step");
     state.total_steps = in.at("max_steps");
-    state.optimizer_steps = in.at("optimizer_steps");
+    state.optimizer_steps = {in.at("optimizer_steps"), in.at("optimizer_steps_vision")};
     state.epoch = in.at("epoch");
     state.global_batch_size = in.at("global_batch_size");
     state.rows = in.at("rows");

@@ -18,7 +18,7 @@ namespace vlrerank {
 struct TrainerState {
   std::int64_t step = 0;  // optimizer steps done
   std::int64_t total_steps = 0;
-  std::int64_t optimizer_steps = 0;  // less than `step` when steps were skipped
+  ShardedAdamW::Steps optimizer_steps;  // fewer than `step` when steps were skipped
   double epoch = 0;
   std::int64_t global_batch_size = 0;
   std::int64_t rows = 0;  // of the training set

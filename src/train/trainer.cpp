@@ -177,6 +177,7 @@ void Trainer::train_step(StepPlan const& plan, Loader& loader) {
   context.recomputed_layers = settings_.parallel.recompute == "full" ? 1 << 20 : 0;
   auto sums = at::zeros({4}, at::TensorOptions().dtype(at::kDouble).device(session_.device));
   double tokens = 0;
+  double pictures = 0;
   for (std::size_t i = 0; i < plan.mine.size(); ++i) {
     auto const loaded = loader.next();
     auto const step = micro_step(session_, loaded, loss_, context);
@@ -185,17 +186,19 @@ void Trainer::train_step(StepPlan const& plan, Loader& loader) {
     auto const pairs = at::full({}, static_cast<double>(step.batch.sequences()), sums.options());
     sums.add_(at::stack({result.loss, result.correct, result.count, pairs}));
     tokens += static_cast<double>(step.batch.tokens());
+    pictures += static_cast<double>(step.batch.grids.size());
   }
+  auto host = at::cat({sums.cpu(), at::tensor({tokens, pictures}, at::kDouble)});
+  control_.all_reduce(host, Reduce::sum).wait();
+  auto const* values = host.const_data_ptr<double>();
+
   double const factor = learning_rate_factor(settings_.schedule, peak_learning_rate(settings_),
                                              plan.step, length_.total_steps);
   auto const& rates = settings_.optimizer;
   auto rate = [&](double own) { return factor * (own >= 0 ? own : rates.learning_rate); };
   StepRates const step_rates{rate(rates.learning_rate), rate(rates.vit_lr), rate(rates.aligner_lr)};
-  double const grad_norm = optimizer_.step(step_rates);
-
-  auto host = at::cat({sums.cpu(), at::full({1}, tokens, at::kDouble)});
-  control_.all_reduce(host, Reduce::sum).wait();
-  auto const* values = host.const_data_ptr<double>();
+  double const grad_norm =
+      optimizer_.step(step_rates, values[5] > 0 ? Pictures::some : Pictures::none);
   bool const finite = std::isfinite(values[0]) && std::isfinite(grad_norm);
   if (!finite) skip_bad_step(plan, values[0], grad_norm);
   bad_steps_ = finite ? 0 : bad_steps_;

@@ -40,7 +40,7 @@ ShardedAdamW::ShardedAdamW(std::vector<Arena>& arenas, Communicator& comm,
   }
 }
 
-double ShardedAdamW::step(StepRates const& rates) {
+double ShardedAdamW::step(StepRates const& rates, Pictures pictures) {
   at::NoGradGuard const no_grad;
   auto squares = at::zeros({1}, at::TensorOptions().dtype(at::kDouble).device(comm_.device()));
   for (std::size_t i = 0; i < arenas_.size(); ++i) {
@@ -58,25 +58,28 @@ double ShardedAdamW::step(StepRates const& rates) {
   double const norm = std::sqrt(squares.item<double>());
 
   if (std::isfinite(norm)) {
-    ++steps_;
+    ++steps_.text;
+    steps_.vision += pictures == Pictures::some;
     double const limit = settings_.max_grad_norm;
     double const factor = limit > 0 ? std::min(1.0, limit / (norm + 1e-6)) : 1.0;
     for (std::size_t i = 0; i < arenas_.size(); ++i) {
       if (factor < 1) parts_[i].gradient.mul_(factor);
-      update(arenas_[i], parts_[i], rates);
+      update(arenas_[i], parts_[i], rates, pictures);
     }
   }
   for (auto& arena : arenas_) arena.gradients().zero_();
   return norm;
 }
 
-void ShardedAdamW::update(Arena& arena, Part& part, StepRates const& rates) {
+void ShardedAdamW::update(Arena& arena, Part& part, StepRates const& rates, Pictures pictures) {
   std::int64_t const n = part.gradient.numel();
-  auto const count = at::full({}, static_cast<double>(steps_), arena.values().options());
   for (auto const& span : arena.spans()) {
     std::int64_t const begin = std::max(span.begin, part.begin);
     std::int64_t const end = std::min(span.end, part.begin + n);
-    if (begin >= end) continue;
+    bool const vision = span.rate != RateGroup::base;
+    if (begin >= end || (vision && pictures == Pictures::none)) continue;
+    auto const steps = static_cast<double>(vision ? steps_.vision : steps_.text);
+    auto const count = at::full({}, steps, arena.values().options());
     auto view = [&](at::Tensor const& flat) {
       return flat.narrow(0, begin - part.begin, end - begin);
     };

@@ -19,6 +19,10 @@ struct StepRates {
   double aligner = 0;
 };
 
+/// Whether the step's documents held any picture: without one, the vision tower and the mergers
+/// got no gradient.
+enum class Pictures { none, some };
+
 /// Who keeps what. Stage 0: every rank all. 1 and 2: moments (2: and reduced gradients) of its own
 /// part only.
 enum class ZeroStage { replicated = 0, optimizer = 1, gradients = 2 };
@@ -38,13 +42,20 @@ class ShardedAdamW {
   /// Sums the gradients over all ranks, clips them, updates, and distributes the new values.
   ///
   /// The gradient is clipped by min(1, max_grad_norm / (norm + 1e-6)) over all arenas together.
-  /// A norm that is not finite changes nothing: no value, no moment, no step count.
+  /// A norm that is not finite changes nothing: no value, no moment, no step count. Neither does a
+  /// step without pictures change the vision tower and the mergers (torch skips tensors without a
+  /// gradient alike): no decay, no moment, and their step count for the bias correction stays.
   /// @return  global gradient norm before clipping
   /// Collective. Clears the gradients.
-  double step(StepRates const& rates);
+  double step(StepRates const& rates, Pictures pictures = Pictures::some);
 
-  std::int64_t steps() const { return steps_; }
-  void set_steps(std::int64_t steps) { steps_ = steps; }
+  /// Updates made so far: of the decoder, and of the vision tower and mergers.
+  struct Steps {
+    std::int64_t text = 0;
+    std::int64_t vision = 0;
+  };
+  Steps steps() const { return steps_; }
+  void set_steps(Steps steps) { steps_ = steps; }
 
   /// Whole moments of arena i, [size], gathered from all ranks. Collective.
   at::Tensor first_moment(std::size_t i);
@@ -60,7 +71,7 @@ class ShardedAdamW {
     std::int64_t begin = 0;
   };
   bool sharded() const { return stage_ != ZeroStage::replicated; }
-  void update(Arena& arena, Part& part, StepRates const& rates);
+  void update(Arena& arena, Part& part, StepRates const& rates, Pictures pictures);
   at::Tensor gather(std::size_t i, at::Tensor const& mine);
 
   std::vector<Arena>& arenas_;
@@ -68,7 +79,7 @@ class ShardedAdamW {
   OptimizerSettings settings_;
   ZeroStage stage_;
   std::vector<Part> parts_;
-  std::int64_t steps_ = 0;
+  Steps steps_;
 };
 
 }  // namespace vlrerank

@@ -100,7 +100,8 @@ TEST_P(Stages, FollowTheFormulaForAnyNumberOfRanks) {
       EXPECT_EQ(arenas[i].gradients().abs().sum().item<float>(), 0);
     }
   }
-  EXPECT_EQ(optimizer.steps(), 4);
+  EXPECT_EQ(optimizer.steps().text, 4);
+  EXPECT_EQ(optimizer.steps().vision, 4);
 }
 
 TEST_P(Stages, ANormThatIsNotFiniteChangesNothing) {
@@ -115,8 +116,26 @@ TEST_P(Stages, ANormThatIsNotFiniteChangesNothing) {
 
   EXPECT_FALSE(std::isfinite(norm));
   EXPECT_TRUE(at::equal(arenas[0].values(), before));
-  EXPECT_EQ(optimizer.steps(), 0);
+  EXPECT_EQ(optimizer.steps().text, 0);
   EXPECT_EQ(optimizer.first_moment(0).abs().sum().item<float>(), 0);
+}
+
+TEST_P(Stages, AStepWithoutPicturesLeavesTheVisionTowerAlone) {
+  auto arenas = make_arenas();
+  auto const& span = arenas[0].spans().back();
+  ASSERT_EQ(span.rate, RateGroup::vision);
+  auto const vision = arenas[0].values().slice(0, span.begin, span.end).clone();
+  auto const text = arenas[0].values().slice(0, 0, span.begin).clone();
+  ShardedAdamW optimizer(arenas, world(), OptimizerSettings{}, GetParam());
+  fill_gradients(arenas, 1);
+  arenas[0].gradients().slice(0, span.begin, span.end).zero_();
+
+  optimizer.step({1e-2, 1e-2, 1e-2}, Pictures::none);
+
+  EXPECT_TRUE(at::equal(arenas[0].values().slice(0, span.begin, span.end), vision));
+  EXPECT_FALSE(at::equal(arenas[0].values().slice(0, 0, span.begin), text));
+  EXPECT_EQ(optimizer.steps().text, 1);
+  EXPECT_EQ(optimizer.steps().vision, 0);
 }
 
 TEST_P(Stages, MomentsTravelBetweenRankCountsByTheirUnpaddedOrder) {

@@ -12,7 +12,9 @@
 #include "app/environment.hpp"
 #include "core/error.hpp"
 #include "media/named.hpp"
+#include "model/reranker.hpp"
 #include "prepare/sources.hpp"
+#include "safetensors/safetensors.hpp"
 #include "train/session.hpp"
 
 namespace vlrerank {
@@ -201,11 +203,33 @@ void judge(PrepareReport const& report, DataSettings const& data) {
 
 }  // namespace
 
+namespace {
+
+/// Reads the headers of the weight files: every tensor of the model must be there in its shape.
+void check_weights(std::filesystem::path const& directory) {
+  auto const files = TensorFiles::open(directory);
+  Reranker const model(ModelConfig::load(directory));
+  for (auto const& parameter : model.parameters()) {
+    VLR_INPUT(files.contains(parameter.name), text(directory.string(), " lacks ", parameter.name),
+              "the checkpoint is incomplete, or config.json is another model's");
+    VLR_INPUT(
+        files.info(parameter.name).shape == parameter.shape,
+        text(directory.string(), ": ", parameter.name, " has another shape than config.json says"),
+        "config.json and the weights belong to different models");
+  }
+}
+
+}  // namespace
+
 int run_check(Settings const& settings) {
   auto const directory = find_model(settings.model.model, environment);
   auto const tokenizer = Tokenizer::load(directory);
   PromptIds const prompt_ids(tokenizer);
+  check_weights(directory);
   auto const request = prepare_request(settings.data, settings.run.seed, tokenizer);
+  for (auto const& input : settings.data.dataset)
+    VLR_USAGE(input != "-", "check reads its input twice and cannot take standard input",
+              "write the rows to a file");
   RowReader const reader{request, prompt_ids};
   if (!settings.check.dump.empty()) {
     dump(reader, settings);

@@ -1,6 +1,8 @@
 // app/data.cpp -- opening data sets and showing what a prompt looks like.
 #include "app/data.hpp"
 
+#include <cstdio>
+
 #include "prepare/prepare.hpp"
 
 namespace vlrerank {
@@ -30,6 +32,9 @@ DataSet open_data(std::vector<std::string> const& names, Settings const& setting
                   Tokenizer const& tokenizer, std::string const& cache, Communicator& control) {
   auto request = prepare_request(settings.data, settings.run.seed, tokenizer);
   request.inputs = names;
+  request.notice = [&](std::string const& line) {
+    if (control.is_root()) std::fprintf(stderr, "vlrerank: %s\n", line.c_str());
+  };
   DataSet data(open_or_prepare(request, cache, control));
   std::string all;
   for (auto const& name : names) all += (all.empty() ? "" : ", ") + name;

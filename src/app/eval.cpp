@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/commands.hpp"
+#include "app/contract.hpp"
 #include "app/data.hpp"
 #include "app/environment.hpp"
 #include "io/files.hpp"
@@ -66,11 +67,12 @@ std::string per_query_lines(DataSet const& data, Evaluation const& evaluation,
 
 }  // namespace
 
-int run_eval(Settings const& settings, Launch const& launch) {
+int run_eval(Settings const& given, Launch const& launch) {
   auto& control = launch.control;
   Log const log = [&](std::string const& line) {
     if (control.is_root()) std::fprintf(stderr, "%s\n", line.c_str());
   };
+  auto const settings = with_contract(given, log);
   auto session = open_session(settings, Purpose::scoring, 1, environment, log);
   auto const data = open_data(settings.data.dataset, settings, session.tokenizer,
                               settings.data.cache_dir, control);

@@ -13,7 +13,6 @@
 #include "params/adapter.hpp"
 #include "safetensors/safetensors.hpp"
 #include "shards/describe.hpp"
-#include "shards/shard.hpp"
 #include "train/run_directory.hpp"
 
 namespace vlrerank {
@@ -111,7 +110,8 @@ std::string describe_run(fs::path const& path) {
 std::string describe(fs::path const& path) {
   std::error_code error;
   VLR_INPUT(fs::exists(path, error), text(path.string(), " does not exist"), "check the path");
-  if (looks_like_shards(path) || path.extension() == ".h5") return describe_shards(path);
+  if (fs::exists(path / "manifest.json", error) || path.extension() == ".h5")
+    return describe_shards(path);
   if (path.extension() == ".safetensors")
     return path.string() + ":\n" + describe_tensors(TensorFiles::open(path));
   std::string out;

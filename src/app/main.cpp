@@ -41,6 +41,12 @@ int print_error(Error const& error) {
   return static_cast<int>(error.code());
 }
 
+/// What was printed must have arrived, or a full disk would pass for success.
+void check_output() {
+  VLR_IO(std::fflush(stdout) == 0 && std::ferror(stdout) == 0, "cannot write to standard output",
+         "free space where it goes, or send it elsewhere");
+}
+
 int run_on_ranks(OnRanks const& command, Parsed const& parsed, int argc, char** argv) {
   MpiEnvironment mpi(argc, argv);
   try {
@@ -50,6 +56,7 @@ int run_on_ranks(OnRanks const& command, Parsed const& parsed, int argc, char** 
       for (auto const& notice : parsed.notices) print(stderr, "vlrerank: " + notice);
     Launch const launch{*control, local_rank, local_size};
     int const code = command(parsed.settings, launch);
+    check_output();
     control->barrier();
     return code;
   } catch (Error const& error) {
@@ -93,8 +100,11 @@ int run(int argc, char** argv) {
     return 0;
   }
   if (on_ranks != rank_commands.end()) return run_on_ranks(on_ranks->second, parsed, argc, argv);
+  if (!speaks_for_all()) return 0;  // these commands have nothing to share with other ranks
   for (auto const& notice : parsed.notices) print(stderr, "vlrerank: " + notice);
-  return local->second(parsed.settings);
+  int const code = local->second(parsed.settings);
+  check_output();
+  return code;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "app/commands.hpp"
+#include "app/contract.hpp"
 #include "app/environment.hpp"
 #include "data/rows.hpp"
 #include "loader/pack.hpp"
@@ -72,7 +73,12 @@ class Scorer {
       auto const* values = result.const_data_ptr<float>();
       logits.insert(logits.end(), values, values + result.numel());
     }
-    for (float const logit : logits) scores.push_back(1 / (1 + std::exp(-double{logit})));
+    for (float const logit : logits) {
+      VLR_CHECK_(Exit::diverged, std::isfinite(logit),
+                 text("line ", number, ": a score is ", logit),
+                 "the model or the adapter holds numbers that are not finite");
+      scores.push_back(1 / (1 + std::exp(-double{logit})));
+    }
     json out = {{"line", number}, {"scores", scores}, {"logits", logits}};
     if (settings_.score.top > 0) out["top"] = best(scores);
     return out;
@@ -188,11 +194,12 @@ void score_block(Scorer& scorer, std::vector<Row> const& block, Communicator& co
 
 }  // namespace
 
-int run_score(Settings const& settings, Launch const& launch) {
+int run_score(Settings const& given, Launch const& launch) {
   auto& control = launch.control;
   Log const log = [&](std::string const& line) {
     if (control.is_root()) std::fprintf(stderr, "%s\n", line.c_str());
   };
+  auto const settings = with_contract(given, log);
   auto session = open_session(settings, Purpose::scoring, 1, environment, log);
   Scorer scorer(settings, session);
   std::vector<Row> block;

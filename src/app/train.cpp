@@ -1,6 +1,7 @@
 // app/train.cpp -- `vlrerank train`: opens data, model and run directory, and runs the trainer.
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "app/commands.hpp"
@@ -28,6 +29,9 @@ std::optional<fs::path> checkpoint_to_resume(Settings const& settings) {
   }
   auto const steps = directory.checkpoints();
   if (steps.empty()) return {};
+  auto const last = directory.pointed("last");  // what the newest attempt saved
+  if (last && std::find(steps.begin(), steps.end(), *last) != steps.end())
+    return directory.checkpoint(*last);
   return directory.checkpoint(steps.back());
 }
 
@@ -76,6 +80,8 @@ void write_plan(Settings const& settings, RunLength const& length, int ranks) {
 
 int run_train(Settings const& settings, Launch const& launch) {
   auto& control = launch.control;
+  VLR_USAGE(!settings.run.overwrite || settings.run.resume == "never",
+            "--overwrite and --resume exclude each other", "give one of them");
   share_cores(launch);
   Log const log = [&](std::string const& line) {
     if (control.is_root()) std::printf("%s\n", line.c_str());
@@ -95,11 +101,8 @@ int run_train(Settings const& settings, Launch const& launch) {
 
   RunDirectory directory(settings.run.output_dir);
   auto const resumed = checkpoint_to_resume(settings);
-  if (control.is_root()) {
+  if (control.is_root())
     directory = RunDirectory::create(settings.run.output_dir, existing_of(settings));
-    write_file(directory.path() / "config.json", to_json("train", settings) + "\n");
-    write_plan(settings, length, control.size());
-  }
   control.barrier();
   describe(settings, session, data, length, control.size(), log);
   explain_stage(settings, control.size(), log);
@@ -117,6 +120,10 @@ int run_train(Settings const& settings, Launch const& launch) {
   if (resumed) {
     trainer.resume(*resumed);
     train_log.line(text("resumed from ", resumed->string()));
+  }
+  if (control.is_root()) {
+    write_file(directory.path() / "config.json", to_json("train", settings));
+    write_plan(settings, length, control.size());
   }
   return static_cast<int>(trainer.run());
 }

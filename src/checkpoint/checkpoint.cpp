@@ -88,6 +88,10 @@ void write_optimizer(fs::path const& directory, std::vector<Arena>& arenas, Shar
 bool read_optimizer(fs::path const& directory, std::vector<Arena>& arenas,
                     ShardedAdamW& optimizer) {
   auto const path = directory / optimizer_name;
+  VLR_USAGE(
+      fs::exists(path),
+      text(directory.string(), " has no optimizer state (it was saved with --save-only-model)"),
+      "start a new run from its weights with --adapter or --model");
   auto const file = TensorFile::open(path);
   std::set<std::string> unused;
   bool values = false;

@@ -146,7 +146,6 @@ Rows inspect_table(Settings& s) {
                      Option("input", &s.inputs, "shard sets, checkpoints, adapters or models")
                          .needed()
                          .at_positions(),
-                     Option("json", &s.eval.json, "print JSON"),
                  });
 }
 

@@ -3,9 +3,11 @@
 #include "prepare/prepare.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "io/files.hpp"
+#include "io/lock.hpp"
 #include "prepare/blocks.hpp"
 #include "prepare/publish.hpp"
 #include "shards/format.hpp"
@@ -129,6 +131,11 @@ void require_few_bad_rows(PrepareReport const& bad, std::int64_t rows, bool stri
             "mend them (`vlrerank check` lists all), or skip more with --max-bad-rows N");
 }
 
+std::int64_t allowed_bad_rows(PrepareRequest const& request, std::int64_t rows) {
+  if (request.strict) return 0;
+  return request.max_bad_rows >= 0 ? request.max_bad_rows : std::max<std::int64_t>(10, rows / 1000);
+}
+
 /// Every rank's part of the bad rows, in the order of the input.
 PrepareReport gather_bad(Communicator& control, PrepareReport const& mine, Plan const& plan) {
   PrepareReport all;
@@ -155,9 +162,7 @@ PrepareReport gather_bad(Communicator& control, PrepareReport const& mine, Plan 
 std::vector<Cut> encode_all(PrepareRequest const& request, Plan const& plan, WorkFolder const& work,
                             Communicator& control) {
   auto const rows = plan.rows();
-  auto const allowed = request.strict              ? 0
-                       : request.max_bad_rows >= 0 ? request.max_bad_rows
-                                                   : std::max<std::int64_t>(10, rows / 1000);
+  auto const allowed = allowed_bad_rows(request, rows);
   PrepareReport seen;
   on_all_ranks(control, [&] {
     try {
@@ -237,21 +242,39 @@ PrepareResult make_set(PrepareRequest const& request, Plan& plan, WorkFolder con
 
 }  // namespace
 
+namespace {
+
+/// The set that is there already, when it is what the request asks for and its media are unchanged.
+/// Its bad rows count as they would have when it was made.
+std::optional<PrepareResult> find_set(PrepareRequest const& request, Plan const& plan,
+                                      Communicator& control) {
+  bool const there = ask_root(
+      control, control.is_root() && !request.overwrite && is_published(request, plan.recipe));
+  if (!there) return {};
+  bool fresh = false;
+  on_all_ranks(control, [&] { fresh = media_unchanged(request, control.rank(), control.size()); });
+  if (all_reduce_value(control, fresh ? 1 : 0, Reduce::min) == 0) return {};
+  auto const result = read_published(request);
+  auto const rows = result.report.rows + result.report.bad_rows;
+  require_few_bad_rows(result.report, rows, request.strict, allowed_bad_rows(request, rows));
+  return result;
+}
+
+}  // namespace
+
 PrepareResult prepare(PrepareRequest const& request, Communicator& control) {
   auto plan = make_plan(request, control);
   WorkFolder const work{request.output / ".prepare"};
-  bool const there = ask_root(
-      control, control.is_root() && !request.overwrite && is_published(request, plan.recipe));
-  if (there) {
-    bool fresh = false;
-    on_all_ranks(control,
-                 [&] { fresh = media_unchanged(request, control.rank(), control.size()); });
-    if (all_reduce_value(control, fresh ? 1 : 0, Reduce::min) > 0) {
-      if (control.is_root()) fs::remove_all(work.path);
-      return read_published(request);
-    }
-  }
+  if (auto const found = find_set(request, plan, control)) return *found;
   bool const made = !fs::exists(request.output);
+  std::unique_ptr<FileLock> lock;
+  on_all_ranks(control, [&] {
+    if (!control.is_root()) return;
+    make_directories(request.output);
+    lock = std::make_unique<FileLock>(request.output / ".lock");
+  });
+  // Another job may have made the set while this one waited.
+  if (auto const found = find_set(request, plan, control)) return *found;
   try {
     return make_set(request, plan, work, control);
   } catch (Error const&) {
@@ -260,6 +283,7 @@ PrepareResult prepare(PrepareRequest const& request, Communicator& control) {
     if (control.is_root()) {
       std::error_code ignored;
       fs::remove_all(work.path, ignored);
+      lock.reset();
       if (made) fs::remove(request.output, ignored);  // only when it is empty
     }
     control.barrier();
@@ -278,7 +302,10 @@ std::vector<ShardSet> open_or_prepare(PrepareRequest const& request, fs::path co
       auto const plan = make_plan(part, control);
       auto const recipe = to_json(plan.recipe);
       part.output = cache / hex(shards::hash_bytes(recipe.data(), recipe.size()));
-      prepare(part, control);
+      auto const result = prepare(part, control);
+      if (request.notice && result.report.bad_rows > 0)
+        request.notice(text(result.report.bad_rows, " bad rows are left out of ", input,
+                            ", first: ", result.report.first_bad.front().text()));
     }
     sets.push_back(ShardSet::open(part.output));
     sets.back().require_recipe(

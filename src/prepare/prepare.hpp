@@ -36,6 +36,7 @@ struct PrepareRequest {
   std::int64_t shard_bytes = std::int64_t{512} << 20;  ///< about; cut between blocks of rows
   /// Called after each block of rows of this rank: how many it has done, how many it will do.
   std::function<void(std::int64_t, std::int64_t)> progress;
+  std::function<void(std::string const&)> notice;  ///< takes what open_or_prepare() has to tell
 };
 
 struct PrepareResult {

@@ -28,8 +28,7 @@ std::optional<std::int64_t> step_of(std::string const& name) {
 
 bool belongs_to_a_run(fs::path const& entry) {
   auto const name = entry.filename().string();
-  for (auto const* known :
-       {"config.json", "plan.json", "metrics.jsonl", "report.html", "best", "last", "log", "lock"})
+  for (auto const* known : {"config.json", "plan.json", "metrics.jsonl", "best", "last"})
     if (name == known) return true;
   return name.starts_with(prefix) || name.starts_with("events.out.tfevents.");
 }
@@ -42,6 +41,11 @@ RunDirectory RunDirectory::create(fs::path path, Existing existing) {
   if (fs::is_directory(path, error))
     for (auto const& entry : fs::directory_iterator(path, error))
       used = used || belongs_to_a_run(entry.path());
+  bool const ours =
+      fs::exists(path / "metrics.jsonl", error) && fs::exists(path / "plan.json", error);
+  VLR_USAGE(!used || ours || existing == Existing::refuse,
+            text("--output-dir ", path.string(), " holds files that are no run of vlrerank"),
+            "choose another --output-dir");
   VLR_USAGE(!used || existing != Existing::refuse,
             text("--output-dir ", path.string(), " already holds a run"),
             "choose another --output-dir, or give --resume auto to go on with it, or --overwrite");

@@ -111,7 +111,16 @@ void save_checkpoint(std::int64_t step, IsBest best, Settings const& settings, S
 }
 
 void load_trained(fs::path const& checkpoint, Session& session) {
+  bool const holds_adapter = fs::exists(checkpoint / "adapter_config.json");
+  VLR_USAGE(holds_adapter == session.adapter.has_value(),
+            text(checkpoint.string(), " holds ", holds_adapter ? "an adapter" : "a whole model"),
+            text("resume with --tuner ", holds_adapter ? "lora" : "full"));
   if (session.adapter) {
+    auto const old = load_adapter_config(checkpoint);
+    VLR_USAGE(old.scale() == session.adapter->scale() && old.rank == session.adapter->rank,
+              text(checkpoint.string(), " has rank ", old.rank, " and scale ", old.scale(),
+                   ", this run ", session.adapter->rank, " and ", session.adapter->scale()),
+              "resume with the run's own --lora-rank, --lora-alpha and --use-rslora");
     load_adapter(checkpoint, session.model->linears());
     return;
   }

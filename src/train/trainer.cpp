@@ -111,18 +111,25 @@ Trainer::Trainer(Settings const& settings, Session& session, DataSet const& data
 
 void Trainer::resume(std::filesystem::path const& checkpoint) {
   auto const old = read_trainer_state(checkpoint);
-  VLR_USAGE(
-      old.rows == state_.rows && old.global_batch_size == state_.global_batch_size,
-      text(checkpoint.string(), " was made with ", old.rows, " rows and ", old.global_batch_size,
-           " rows a step, this run has ", state_.rows, " and ", state_.global_batch_size),
-      "give the same data and batch sizes (--global-batch-size keeps them on other numbers "
-      "of ranks), or start anew with --adapter");
+  VLR_USAGE(old.rows == state_.rows && old.global_batch_size == state_.global_batch_size &&
+                old.seed == state_.seed,
+            text(checkpoint.string(), " was made with ", old.rows, " rows, ", old.global_batch_size,
+                 " rows a step and seed ", old.seed, "; this run has ", state_.rows, ", ",
+                 state_.global_batch_size, " and ", state_.seed),
+            "give the same data, batch sizes and seed (--global-batch-size keeps the step on other "
+            "numbers of ranks), or start anew with --adapter");
   load_trained(checkpoint, session_);
   read_optimizer(checkpoint, session_.arenas, optimizer_);
   optimizer_.set_steps(old.optimizer_steps);
   auto const total = state_.total_steps;
   state_ = old;
   state_.total_steps = total;
+  auto const& metric = settings_.run.metric_for_best_model;
+  if (state_.metric_for_best_model != metric) {  // values of two metrics are not compared
+    state_.metric_for_best_model = metric;
+    state_.best_metric.reset();
+    state_.best_step.reset();
+  }
 }
 
 bool Trainer::stop_requested() {

@@ -70,7 +70,7 @@ struct Option {
   Slot slot;
   std::string help;
   std::string group;
-  double initial = 0;  ///< the default, when a number
+  double initial = std::numeric_limits<double>::quiet_NaN();  ///< the default, of a single number
   double least = std::numeric_limits<double>::lowest();
   double most = std::numeric_limits<double>::max();
   std::vector<std::string> choices;

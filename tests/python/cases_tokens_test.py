@@ -187,7 +187,7 @@ class TokenCases(CasesTest):
             {"query": "a longer query " * 20, "pos": ["short"], "neg": ["long " * 150, ""]}])
         packed = self.scores(path, "--share-prefix", "off", "--micro-batch-tokens", "100000",
                              "--per-device-eval-batch-size", "3")
-        for options in (("--share-prefix", "off", "--micro-batch-tokens", "1"),
+        for options in (("--share-prefix", "off", "--micro-batch-tokens", "32"),
                         ("--share-prefix", "on", "--micro-batch-tokens", "100000",
                          "--per-device-eval-batch-size", "3")):
             self.assert_close(self.scores(path, *options), packed)

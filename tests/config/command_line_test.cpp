@@ -109,9 +109,8 @@ TEST(CommandLine, ArgumentsWithoutAnOptionAreRefusedWhereNoneBelong) {
 TEST(CommandLine, InspectTakesPathsAnywhere) {
   std::vector<std::string> const wanted = {"runs/a", "runs/b"};
 
-  EXPECT_EQ(parse("inspect", "runs/a runs/b --json").settings.inputs, wanted);
-  EXPECT_EQ(parse("inspect", "--json runs/a runs/b").settings.inputs, wanted);
-  EXPECT_TRUE(parse("inspect", "--json runs/a").settings.eval.json);
+  EXPECT_EQ(parse("inspect", "runs/a runs/b").settings.inputs, wanted);
+  EXPECT_EQ(parse("inspect", "--input runs/a runs/b").settings.inputs, wanted);
 }
 
 TEST(CommandLine, TheLastOfARepeatedOptionCountsAndIsTold) {

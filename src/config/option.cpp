@@ -57,8 +57,8 @@ void check_range(Option const& option, Number value, std::string const& word,
                  std::string const& spelled) {
   auto const wide = static_cast<double>(value);
   bool const inside = wide >= option.least && wide <= option.most;
-  VLR_USAGE(inside || wide == option.initial,
-            text(spelled, "=", word, " is out of range"), limits_text(option));
+  VLR_USAGE(inside || wide == option.initial, text(spelled, "=", word, " is out of range"),
+            limits_text(option));
 }
 
 std::string parse_word(Option const& option, std::string word, std::string const& spelled) {

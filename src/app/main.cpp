@@ -88,9 +88,10 @@ int run(int argc, char** argv) {
     std::vector<std::string> names;
     for (auto const& [name, unused] : local_commands) names.push_back(name);
     for (auto const& [name, unused] : rank_commands) names.push_back(name);
-    print(stderr,
-          text("vlrerank: there is no command ", command, "\n  fix:   did you mean `vlrerank ",
-               nearest(command, names), "`? `vlrerank --help` lists them all"));
+    auto const near = nearest(command, names);
+    print(stderr, text("vlrerank: there is no command ", command, "\n  fix:   ",
+                       near.empty() ? std::string() : text("did you mean `vlrerank ", near, "`? "),
+                       "`vlrerank --help` lists them all"));
     return static_cast<int>(Exit::usage);
   }
   auto const parsed = parse_options(

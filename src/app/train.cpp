@@ -57,6 +57,8 @@ void describe(Settings const& settings, Session const& session, DataSet const& d
            settings.trainable.tuner, ")"));
   log(text("data: ", data.rows(), " rows; ", ranks, " ranks; a step is ", length.global_batch_size,
            " rows; ", length.steps_per_epoch, " steps an epoch, ", length.total_steps, " in all"));
+  log(text("limits: ", settings.data.max_length, " tokens a pair, pictures ",
+           settings.data.image_min_tokens, " to ", settings.data.image_max_tokens, " tokens"));
 }
 
 /// Stage 3's meaning here is told, not left to be guessed.

@@ -265,16 +265,23 @@ std::optional<PrepareResult> find_set(PrepareRequest const& request, Plan const&
 PrepareResult prepare(PrepareRequest const& request, Communicator& control) {
   auto plan = make_plan(request, control);
   WorkFolder const work{request.output / ".prepare"};
-  if (auto const found = find_set(request, plan, control)) return *found;
+  auto const lock_file = request.output / ".lock";
+  // Of a job that is at work here, or was killed while it tidied up.
+  bool const traces =
+      ask_root(control, control.is_root() && (fs::exists(work.path) || fs::exists(lock_file)));
+  if (auto const found = find_set(request, plan, control); found && !traces) return *found;
   bool const made = !fs::exists(request.output);
   std::unique_ptr<FileLock> lock;
   on_all_ranks(control, [&] {
     if (!control.is_root()) return;
     make_directories(request.output);
-    lock = std::make_unique<FileLock>(request.output / ".lock");
+    lock = std::make_unique<FileLock>(lock_file);
   });
   // Another job may have made the set while this one waited.
-  if (auto const found = find_set(request, plan, control)) return *found;
+  if (auto const found = find_set(request, plan, control)) {
+    if (control.is_root()) fs::remove_all(work.path);
+    return *found;
+  }
   try {
     return make_set(request, plan, work, control);
   } catch (Error const&) {
